@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * An instance: one model, placed, loaded and ready to compute on a pool of workers, with its KV memory.
+ *
+ * instance_load() must run on worker 0 of the pool (the engine thread).  What instance_info(), instance_vocab() and
+ * the tokenizer functions give is immutable and may be read by any thread while the instance lives.
+ */
+
+#include "io/loader.h"
+#include "kernels/ops.h"
+#include "numa/arena.h"
+#include "numa/worker.h"
+#include "src/base/error.h"
+#include "src/model/vocab.h"
+
+/* Inputs of matmuls, for the mixed activation profiles (NUMERICS.md section 2). */
+enum act_input { ACT_QKV, ACT_ATTN_OUTPUT, ACT_GATE_UP, ACT_FFN_DOWN, ACT_OUTPUT, ACT_INPUT_COUNT };
+#define ACT_ALL_WIDE ((1u << ACT_INPUT_COUNT) - 1)
+
+/* "int8", "int16", "int16:ffn_down,output" -> mask of wide inputs; -EINVAL with what is known. */
+must_check int activations_parse(const char *text, uint32_t *ret_wide_mask, struct error *error);
+
+struct instance_config {
+    const char *id;                     /* name on the wire */
+    const char *path;                   /* GGUF file */
+    const struct topology *topology;    /* may be invented */
+    const struct topology *host;
+    enum plan_policy policy;
+    uint32_t threads;                   /* 0 = as the plan says */
+    enum kernel_level level;            /* highest wanted */
+    enum io_kind io;
+    uint32_t wide_mask;                 /* activation profile */
+    uint32_t context;                   /* positions per sequence; 0 = from the memory that is left */
+    uint32_t sequences;                 /* that may run at once; 0 = 8 */
+    uint32_t prefill_chunk;             /* tokens of prompts per step; 0 = 512 */
+    uint64_t kv_bytes;                  /* budget; 0 = from the memory that is left */
+    enum arena_policy memory;
+    /* Called from worker 0 while loading, about ten times a second and once at the end; may be NULL. */
+    void (*progress)(void *arg, const struct loader_report *report);
+    void *progress_arg;
+};
+
+struct instance_info {
+    const char *id;
+    char architecture[32], name[64];
+    char file_types[128];               /* "Q4_1 210, F32 61, Q8_0 1" */
+    const char *level;                  /* kernels really used */
+    char activations[64];
+    uint64_t file_bytes, weight_bytes, kv_bytes, scratch_bytes;
+    uint64_t bytes_by_size[PAGE_SIZE_COUNT];
+    uint64_t checksum;                  /* of the packed weights, combined in order of matrices and groups: the same on any plan */
+    uint32_t vocab_size, context, context_trained, sequences;
+    uint32_t nodes, threads;
+    bool pinned, oversubscribed;
+    struct loader_report load;
+    char note[512];                     /* steps down, plan notes */
+};
+
+struct instance;
+
+must_check int instance_load(const struct instance_config *config, struct workers **workers_inout,
+                             struct instance **ret_instance, struct error *error);
+struct instance *instance_free(struct instance *instance);
+
+const struct instance_info *instance_info(const struct instance *instance);
+const struct vocab *instance_vocab(const struct instance *instance);
+const struct gguf *instance_gguf(const struct instance *instance);

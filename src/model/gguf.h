@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The directory of a GGUF file, versions 2 and 3 (https://github.com/ggml-org/ggml/blob/master/docs/gguf.md):
+ * metadata and tensor places.  Hostile input: bounded cursor, checked sums, limits; no raw-pointer accessor.
+ * Immutable after gguf_parse(); any thread may read it.
+ */
+
+#include "kernels/block.h"
+#include "src/base/bytes.h"
+#include "src/base/error.h"
+
+#define GGUF_DIMS_MAX 4
+#define GGUF_HEADER_MAX (UINT64_C(256) << 20)
+
+enum gguf_type {                    /* ids of the format */
+    GGUF_U8, GGUF_I8, GGUF_U16, GGUF_I16, GGUF_U32, GGUF_I32, GGUF_F32, GGUF_BOOL, GGUF_STRING, GGUF_ARRAY,
+    GGUF_U64, GGUF_I64, GGUF_F64, GGUF_TYPE_COUNT,
+};
+
+struct gguf_tensor {
+    struct span name;               /* bytes, not NUL-terminated; points into the header */
+    enum tensor_type type;          /* valid only where known */
+    uint32_t file_type;
+    bool known;                     /* a type of kernels/block.h, with a row that is whole blocks */
+    uint32_t dims;
+    uint64_t shape[GGUF_DIMS_MAX];  /* shape[0] is the row length; absent ones are 1 */
+    uint64_t offset, bytes;         /* in the file, checked against its size; bytes 0 where not known */
+};
+
+struct gguf;
+
+/* Parses a header window.  0; GGUF_E_MORE when the window ends too early (read more, parse again); negative errno. */
+enum { GGUF_E_MORE = 1 };
+must_check int gguf_parse(const uint8_t *window, size_t size, uint64_t file_size, struct gguf **ret_gguf,
+                          struct error *error);
+/* Reads the header of an open regular file with growing windows, keeps it. */
+must_check int gguf_read(int fd, struct gguf **ret_gguf, struct error *error);
+struct gguf *gguf_free(struct gguf *gguf);
+
+uint32_t gguf_version(const struct gguf *gguf);
+uint64_t gguf_tensor_count(const struct gguf *gguf);
+const struct gguf_tensor *gguf_tensor_at(const struct gguf *gguf, uint64_t index);
+const struct gguf_tensor *gguf_tensor_find(const struct gguf *gguf, const char *name);
+
+/* Metadata by key.  Getters return 0, 1 when the key is absent, or -EINVAL with @error when its type is another. */
+uint64_t gguf_kv_count(const struct gguf *gguf);
+struct span gguf_kv_key(const struct gguf *gguf, uint64_t index);
+enum gguf_type gguf_kv_type(const struct gguf *gguf, uint64_t index);
+bool gguf_has(const struct gguf *gguf, const char *key);
+must_check int gguf_get_u64(const struct gguf *gguf, const char *key, uint64_t *ret, struct error *error); /* any unsigned, or signed >= 0 */
+must_check int gguf_get_f64(const struct gguf *gguf, const char *key, double *ret, struct error *error);   /* f32, f64 */
+must_check int gguf_get_bool(const struct gguf *gguf, const char *key, bool *ret, struct error *error);
+must_check int gguf_get_string(const struct gguf *gguf, const char *key, struct span *ret, struct error *error);
+
+/* Arrays: the handle is checked once for element type; elements are read by index. */
+struct gguf_array {
+    enum gguf_type type;
+    uint64_t count;
+    const struct gguf *owner;
+    uint64_t kv;                    /* index of the key */
+};
+must_check int gguf_get_array(const struct gguf *gguf, const char *key, enum gguf_type element, struct gguf_array *ret,
+                              struct error *error);
+/* index < count, checked.  Strings are indexed at parse time: constant time. */
+struct span gguf_array_string(const struct gguf_array *array, uint64_t index);
+int64_t gguf_array_i64(const struct gguf_array *array, uint64_t index);     /* integer types */
+double gguf_array_f64(const struct gguf_array *array, uint64_t index);      /* f32, f64 */
+
+/* Renders a value for a person, arrays as their first elements; for `tenon inspect`. */
+void gguf_kv_print(const struct gguf *gguf, uint64_t index, struct buffer *out);
