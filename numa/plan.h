@@ -17,7 +17,7 @@ enum plan_policy { PLAN_SHARD, PLAN_LOCAL, PLAN_MIRROR };
 struct plan_matrix {
     uint32_t groups;                /* row groups, >= 1 */
     uint64_t group_bytes;           /* packed; a multiple of 64 */
-    uint32_t align_groups;          /* a shard border is a multiple of this (q, k, v: groups of a KV head); 0, 1 = any */
+    uint32_t align_groups;          /* a shard border is a multiple (q, k, v: groups of a KV head); 0, 1 = any */
 };
 
 struct plan_request {

@@ -9,7 +9,9 @@
 
 #include "src/base/base.h"
 
-enum log_level { LOG_LEVEL_ERROR = 3, LOG_LEVEL_WARNING = 4, LOG_LEVEL_NOTICE = 5, LOG_LEVEL_INFO = 6, LOG_LEVEL_DEBUG = 7 };
+enum log_level {
+    LOG_LEVEL_ERROR = 3, LOG_LEVEL_WARNING = 4, LOG_LEVEL_NOTICE = 5, LOG_LEVEL_INFO = 6, LOG_LEVEL_DEBUG = 7,
+};
 
 void log_set_level(enum log_level most_verbose);
 void log_line(enum log_level level, const char *format, ...) printf_like(2, 3);

@@ -50,7 +50,7 @@ struct instance_info {
     char activations[64];
     uint64_t file_bytes, weight_bytes, kv_bytes, scratch_bytes;
     uint64_t bytes_by_size[PAGE_SIZE_COUNT];
-    uint64_t checksum;                  /* of the packed weights, combined in order of matrices and groups: the same on any plan */
+    uint64_t checksum;                  /* of the packed weights, by matrix and group: the same on any plan */
     uint32_t vocab_size, context, context_trained, sequences;
     uint32_t nodes, threads;
     bool pinned, oversubscribed;

@@ -49,8 +49,9 @@ uint64_t gguf_kv_count(const struct gguf *gguf);
 struct span gguf_kv_key(const struct gguf *gguf, uint64_t index);
 enum gguf_type gguf_kv_type(const struct gguf *gguf, uint64_t index);
 bool gguf_has(const struct gguf *gguf, const char *key);
-must_check int gguf_get_u64(const struct gguf *gguf, const char *key, uint64_t *ret, struct error *error); /* any unsigned, or signed >= 0 */
-must_check int gguf_get_f64(const struct gguf *gguf, const char *key, double *ret, struct error *error);   /* f32, f64 */
+/* u64: any unsigned type, or a signed one that is >= 0.  f64: f32 or f64. */
+must_check int gguf_get_u64(const struct gguf *gguf, const char *key, uint64_t *ret, struct error *error);
+must_check int gguf_get_f64(const struct gguf *gguf, const char *key, double *ret, struct error *error);
 must_check int gguf_get_bool(const struct gguf *gguf, const char *key, bool *ret, struct error *error);
 must_check int gguf_get_string(const struct gguf *gguf, const char *key, struct span *ret, struct error *error);
 

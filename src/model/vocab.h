@@ -39,12 +39,12 @@ uint32_t vocab_bos(const struct vocab *vocab);                  /* VOCAB_NONE wh
 uint32_t vocab_eos(const struct vocab *vocab);
 bool vocab_add_bos(const struct vocab *vocab);
 bool vocab_add_eos(const struct vocab *vocab);
-bool vocab_is_eog(const struct vocab *vocab, uint32_t id);      /* ends generation: eos, eot, eom, end markers by name */
+bool vocab_is_eog(const struct vocab *vocab, uint32_t id);      /* ends generation: eos, eot, eom by name */
 bool vocab_is_control(const struct vocab *vocab, uint32_t id);
 /* The id of a token whose text is exactly this, or VOCAB_NONE. */
 uint32_t vocab_find(const struct vocab *vocab, const void *text, size_t size);
 
-/* Appends the tokens of one text (no BOS, no EOS).  Never more than size + specials.  Text is bytes; invalid UTF-8 is taken. */
+/* Appends the tokens of one text (no BOS, no EOS).  Never more than size + specials.  Text is bytes, valid or not. */
 must_check int vocab_encode(const struct vocab *vocab, const void *text, size_t size, unsigned flags,
                             struct tokens *tokens, struct error *error);
 /*
