@@ -9,6 +9,11 @@
  * Ladder, each step recorded in the report: registered buffers -> plain io_uring -> preadv; O_DIRECT -> buffered
  * with DONTNEED (EINVAL at open or at the first read).  A short read is right only at the size fstat gave at the
  * start; anything else, a changed file, or an error fails the load: every taker then gets it.
+ *
+ * Pieces of a lane come in the order in which they are complete, which is about the order of the spans.  Staging is
+ * shared: a lane whose consumers are slow holds back itself, not the others, as long as every lane's longest span
+ * fits into staging beside the others' (spans of 4 MiB do for 15 lanes, of 16 MiB for 3); beyond that lanes wait for
+ * one another.  A thread gives back what it holds before it takes again, or it may wait for itself.
  */
 
 #include "src/base/bytes.h"
@@ -34,11 +39,11 @@ struct loader_piece {
 };
 
 struct loader_report {
-    uint64_t bytes_done, bytes_total, bytes_read;   /* read >= done: alignment */
-    uint64_t started_ns, now_ns;
+    uint64_t bytes_done, bytes_total, bytes_read;   /* of spans; read >= done: alignment */
+    uint64_t started_ns, now_ns;    /* monotonic; now stands still when the last read is complete */
     bool direct;                    /* O_DIRECT in use */
     bool uring, registered, huge_staging;
-    uint32_t depth;                 /* reads in flight at most */
+    uint32_t depth;                 /* the most reads that were in flight at once */
     uint64_t staging_bytes;
     char note[256];                 /* steps down the ladder, "" if none */
 };
@@ -49,22 +54,28 @@ struct loader_config {
     const struct loader_span *spans;    /* borrowed until loader_free(); ascending offsets read best */
     uint32_t span_count;
     uint32_t lanes;
-    uint64_t staging_bytes;         /* 0 = LOADER_STAGING_MAX */
+    uint64_t staging_bytes;         /* 0 = LOADER_STAGING_MAX, which is also the limit; holds the longest span + slack */
     const struct source_ops *source;    /* NULL = the real ones; tests give fakes (io/source.h) */
     void *source_arg;
 };
 
 struct loader;
 
-/* Starts reading at once.  0, or a negative errno with @error filled. */
+/*
+ * Starts reading at once.  0, or a negative errno with @error filled: -ENODATA = a span ends past the file's end;
+ * with IO_URING also that io_uring is not available (IO_AUTO goes on with threads then).
+ */
 must_check int loader_new(const struct loader_config *config, struct loader **ret_loader, struct error *error);
-/* Stops (reads in flight are waited for), frees; NULL-safe.  No taker may be inside loader_take(). */
+/*
+ * Stops at any time (reads in flight are waited for), frees; NULL-safe.  No taker may be inside loader_take(); pieces
+ * not given back are gone.
+ */
 struct loader *loader_free(struct loader *loader);
 
 /* Blocks for the next piece of @lane.  0 = a piece; 1 = the lane has had all; negative = the load failed. */
 must_check int loader_take(struct loader *loader, uint32_t lane, struct loader_piece *ret_piece, struct error *error);
 void loader_give(struct loader *loader, const struct loader_piece *piece);
-/* A taker found the content bad: all takers fail with this. */
+/* A taker found the content bad: all takers fail with this.  The first failure is the one that is told. */
 void loader_fail(struct loader *loader, const struct error *error);
 /* Any thread, any time. */
 void loader_report(struct loader *loader, struct loader_report *ret_report);
