@@ -36,7 +36,8 @@ static int make_staging(struct loader *l, uint64_t limit, struct error *error)
         largest = needs[i] > largest ? needs[i] : largest;
     }
     if (bytes == 0 || largest > bytes / l->chunk_bytes)
-        return error_set(error, -EINVAL, "staging of %llu bytes cannot hold the longest piece (%llu bytes with its slack)",
+        return error_set(error, -EINVAL,
+                         "staging of %llu bytes cannot hold the longest piece (%llu bytes with its slack)",
                          (unsigned long long)limit, (unsigned long long)largest * l->chunk_bytes);
     r = staging_init(&l->staging, bytes, error);
     if (r)

@@ -54,7 +54,7 @@ struct loader_config {
     const struct loader_span *spans;    /* borrowed until loader_free(); ascending offsets read best */
     uint32_t span_count;
     uint32_t lanes;
-    uint64_t staging_bytes;         /* 0 = LOADER_STAGING_MAX, which is also the limit; holds the longest span + slack */
+    uint64_t staging_bytes;         /* 0 = LOADER_STAGING_MAX, also the limit; must hold the longest span + slack */
     const struct source_ops *source;    /* NULL = the real ones; tests give fakes (io/source.h) */
     void *source_arg;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "fake_source.h"
+#include "tests/io/fake_source.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "test_loader.h"
+#include "tests/io/test_loader.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "fake_source.h"
+#include "tests/io/fake_source.h"
 
 int make_file(uint64_t size)
 {

@@ -14,9 +14,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fake_source.h"
+#include "tests/io/fake_source.h"
 #include "io/loader.h"
-#include "test_loader.h"
+#include "tests/io/test_loader.h"
 
 static const enum io_kind kinds[] = { IO_URING, IO_PREADV };
 
