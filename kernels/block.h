@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Tensor types as a GGUF file stores them: ids, names, block sizes.  The layouts themselves are
+ * Tensor types as a GGUF file stores them: ids, names, block sizes.  The kernel_layouts themselves are
  * decoded in pack.c and unpack.c after the table of NUMERICS.md section 1 (source: the GGUF
  * specification, https://github.com/ggml-org/ggml/blob/master/docs/gguf.md, and the block tables there).
  */

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/cpu.h"
+
+#include <cpuid.h>
+
+#define LEAF1_ECX_FMA (1u << 12)
+#define LEAF1_ECX_OSXSAVE (1u << 27)
+#define LEAF1_ECX_AVX (1u << 28)
+#define LEAF1_ECX_F16C (1u << 29)
+#define LEAF7_EBX_AVX2 (1u << 5)
+#define XCR0_SSE_AVX 6u                 /* XMM and YMM state are saved on a switch */
+
+#define MXCSR_WANTED 0x1f80u            /* nearest even, no FTZ, no DAZ, every exception masked, no flag set */
+#define MXCSR_FLAGS 0x3fu
+
+static uint64_t read_xcr0(void)
+{
+    uint32_t low, high;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return (uint64_t)high << 32 | low;
+}
+
+void kernel_cpu_read(struct cpu_bits *ret)
+{
+    uint32_t eax, ebx, ecx, edx;
+    *ret = (struct cpu_bits){ 0 };
+    if (__get_cpuid(1, &eax, &ebx, &ecx, &edx))
+        ret->leaf1_ecx = ecx;
+    if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx))
+        ret->leaf7_ebx = ebx;
+    if (ret->leaf1_ecx & LEAF1_ECX_OSXSAVE)
+        ret->xcr0 = read_xcr0();
+}
+
+enum kernel_level kernel_cpu_level(const struct cpu_bits *bits)
+{
+    const uint32_t leaf1 = LEAF1_ECX_FMA | LEAF1_ECX_OSXSAVE | LEAF1_ECX_AVX | LEAF1_ECX_F16C;
+    if ((bits->leaf1_ecx & leaf1) != leaf1 || (bits->xcr0 & XCR0_SSE_AVX) != XCR0_SSE_AVX)
+        return KERNEL_REF;
+    return bits->leaf7_ebx & LEAF7_EBX_AVX2 ? KERNEL_AVX2 : KERNEL_REF;
+}
+
+int kernel_thread_init(void)
+{
+    __builtin_ia32_ldmxcsr(MXCSR_WANTED);
+    return (__builtin_ia32_stmxcsr() & ~MXCSR_FLAGS) == MXCSR_WANTED ? 0 : -1;
+}

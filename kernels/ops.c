@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/ops.h"
+
+#include <string.h>
+
+#include "kernels/cpu.h"
+#include "kernels/levels.h"
+
+static const struct {
+    const char *name;
+    void (*init)(struct kernel_ops *ops);
+} levels[KERNEL_LEVEL_COUNT] = {
+    [KERNEL_REF] = { "ref", kernel_ops_init_ref }, [KERNEL_AVX2] = { "avx2", 0 },
+};
+
+enum kernel_level kernel_ops_init(struct kernel_ops *ops, enum kernel_level highest)
+{
+    struct cpu_bits bits;
+    kernel_cpu_read(&bits);
+    enum kernel_level can = kernel_cpu_level(&bits);
+    for (unsigned l = KERNEL_REF; l <= highest && l <= can && levels[l].init; l++)
+        levels[l].init(ops);
+    return ops->level;
+}
+
+const char *kernel_level_name(enum kernel_level level) { return levels[level].name; }
+
+int kernel_level_from_name(const char *name, enum kernel_level *ret_level)
+{
+    for (unsigned l = 0; l < KERNEL_LEVEL_COUNT; l++) {
+        if (levels[l].name && strcmp(name, levels[l].name) == 0) {
+            *ret_level = (enum kernel_level)l;
+            return 0;
+        }
+    }
+    return -1;
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/levels.h"
+#include "kernels/ref/ref.h"
+
+void kernel_ops_init_ref(struct kernel_ops *ops)
+{
+    ops->level = KERNEL_REF;
+    kernel_ref_init_matmul(ops);
+    kernel_ref_init_vector(ops);
+    kernel_ref_init_attend(ops);
+}
