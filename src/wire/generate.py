@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""
+Makes everything that follows from wire.json: the C codec's tables and structs, the Python codec's tables, the tables
+of PROTOCOL.md, the Wireshark dissector, test vectors and the fuzz dictionary.  Its output is committed.
+
+    generate.py             writes what changed
+    generate.py --check     exit 1 and a list when something committed is not what it would write
+"""
+
+import pathlib
+import sys
+
+from gen import c, model
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+
+
+def outputs(wire):
+    return {
+        'src/wire/wire_gen.h': c.header(wire),
+        'src/wire/wire_gen.c': c.source(wire),
+    }
+
+
+def main(arguments):
+    if arguments not in ([], ['--check']):
+        print(__doc__.strip(), file=sys.stderr)
+        return 2
+    try:
+        made = outputs(model.Wire(HERE / 'wire.json'))
+    except model.WireError as e:
+        print(f'wire.json: {e}', file=sys.stderr)
+        return 1
+    stale = []
+    for name, text in made.items():
+        path = ROOT / name
+        if path.exists() and path.read_text(encoding='utf-8') == text:
+            continue
+        stale.append(name)
+        if not arguments:
+            path.write_text(text, encoding='utf-8')
+            print(f'wrote {name}')
+    if arguments and stale:
+        print('not fresh, run src/wire/generate.py: ' + ', '.join(stale), file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv[1:]))
