@@ -27,7 +27,9 @@ static int decode_header(struct frame_header h, uint32_t max, struct wire_fault 
 
 static void header_bytes(void **state)
 {
-    static const uint8_t want[FRAME_HEADER_BYTES] = { 24, 0, 0, 0, 1, 3, 3, 2, 0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11 };
+    static const uint8_t want[FRAME_HEADER_BYTES] = {
+        24, 0, 0, 0, 1, 3, 3, 2, 0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11,
+    };
     struct frame_header h = plain;
     uint8_t got[FRAME_HEADER_BYTES];
 
