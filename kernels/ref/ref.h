@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The parts of the reference level; ref.c put_rows them together.  Hidden: kernel_ops_init_ref() alone leaves the library. */
+/* The parts of the reference level, hidden: only kernel_ops_init_ref() leaves the library. */
 
 #include "kernels/ops.h"
 
