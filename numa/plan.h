@@ -22,7 +22,7 @@ struct plan_matrix {
 
 struct plan_request {
     const struct topology *topology;    /* as placement sees it: may be invented */
-    const struct topology *host;        /* what is there; may equal topology */
+    const struct topology *host;        /* what is there; invented nodes go to its nodes with cores, i to i % n */
     enum plan_policy policy;
     uint32_t local_node;                /* PLAN_LOCAL: index into topology->nodes */
     uint32_t threads;                   /* 0 = one per usable core, at most the quota */
@@ -36,7 +36,7 @@ struct plan_request {
 struct plan_worker {
     uint32_t node;                  /* index into plan->nodes */
     uint32_t os_cpu;                /* a real CPU of this host */
-    bool shared;                    /* another worker has this CPU too: never spin */
+    bool shared;                    /* another worker has this core too, or a quota throttles: never spin */
 };
 
 struct plan_node {
@@ -54,11 +54,14 @@ struct plan {
     uint32_t worker_count;
     struct plan_worker *workers;
     uint32_t matrix_count;
-    /* split[m * (node_count + 1) + n] .. [+ n + 1): row groups of matrix m on node n (mirror: all on each) */
+    /*
+     * split[m * (node_count + 1) + n] .. [+ n + 1): row groups of matrix m that node n computes.  They are also
+     * those that it holds, but with PLAN_MIRROR, where every node holds all groups, from 0.
+     */
     uint32_t *split;
-    /* offset[m * node_count + n]: where matrix m's shard begins in node n's weight arena; 64-byte aligned */
+    /* offset[m * node_count + n]: where the groups that node n holds begin in its weight arena; 64-byte aligned */
     uint64_t *offset;
-    bool oversubscribed;            /* more workers than usable cores: they share, with a warning, without spinning */
+    bool oversubscribed;            /* some worker is shared: more of them than cores or quota; worth a warning */
     char note[256];                 /* what was left out and why ("quota 2.5 cores: 2 workers"), "" if nothing */
 };
 

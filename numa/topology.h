@@ -39,12 +39,14 @@ struct topology {
     uint8_t distance[TOPOLOGY_NODES_MAX][TOPOLOGY_NODES_MAX];   /* 10 is local */
     uint32_t quota_cores;           /* floor of the cgroup CPU quota, at least 1; 0 = no quota.  This host only */
     uint64_t l2_bytes, l3_bytes;    /* of core 0; 0 = unknown */
+    char note[160];                 /* what could not be read and was ignored, "" if nothing */
 };
 
 /*
  * Looks at this host when @synthetic is NULL (affinity and cpuset applied), else at an invented one
  * ("numa:2 core:4 pu:2", hwloc's synthetic syntax).  0, or a negative errno with @error filled;
- * *ret_topology is written on 0 only; the caller owns it.
+ * *ret_topology is written on 0 only; the caller owns it.  The affinity is the calling thread's: a thread that
+ * workers_new() has pinned sees one CPU, so look before.
  */
 must_check int topology_load(const char *synthetic, struct topology **ret_topology, struct error *error);
 
