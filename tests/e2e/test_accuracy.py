@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Accuracy against the float32 oracle: divergence of logits, perplexity, greedy texts, in both activation profiles."""
+import functools
+import os
+import re
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "..", "harness"), os.path.join(HERE, "..", "oracle")]
+import cases
+from cases import GPL, LONG, MODEL_FILES, Skip, cases_for, load_json, main, model, temporary, tenon, tokenize
+
+cases.need_numpy()
+import numpy as np
+
+import oracle
+
+# First tokens of the GPL that are compared, the first position that counts, bounds of the mean KL by profile.
+DIVERGENCE = {
+    "smollm2": (256, 128, {"int8": 4.0e-3, "int16": 1e-5}),
+    "gemma": (128, 64, {"int8": 1.1e-2, "int16": 1e-5}),
+    "qwen": (128, 64, {"int8": 5.2e-3, "int16": 1e-5}),
+}
+PERPLEXITY_WITHIN = {"int8": 0.01, "int16": 0.0005}
+CLOSE = 0.05            # log-probabilities closer than this decide nothing
+TOKENS = 24             # length of the golden continuations
+OFTEN = ["smollm2", "gemma"]
+ALL = OFTEN + (["qwen"] if LONG else [])
+
+
+@functools.lru_cache(maxsize=1)
+def oracle_model(name):
+    return oracle.Model(model(name))
+
+
+@functools.lru_cache(maxsize=None)
+def gpl_ids(name):
+    """The whole text as tokens, without BOS, and the BOS where the model asks for one."""
+    if not os.path.exists(GPL):
+        raise Skip(f"no {GPL} here")
+    with open(GPL, "rb") as f:
+        text = f.read()
+    plain = tokenize(model(name), text, "--no-bos")
+    asked = tokenize(model(name), "x")
+    return plain, asked[0] if len(asked) > len(tokenize(model(name), "x", "--no-bos")) else None
+
+
+def first_ids(name, count):
+    plain, bos = gpl_ids(name)
+    return (([bos] if bos is not None else []) + plain)[:count]
+
+
+def divergence(name):
+    count, first, bounds = DIVERGENCE[name]
+    ids = first_ids(name, count)
+    found = {}
+    with temporary() as here:
+        tokens = os.path.join(here, "ids")
+        with open(tokens, "w", encoding="ascii") as f:
+            f.write(" ".join(map(str, ids)))
+        for profile in bounds:
+            out = os.path.join(here, profile + ".npy")
+            tenon("logits", "-m", model(name), "--tokens-file", tokens, "--out", out, "--activations", profile)
+            logits = np.load(out)
+            assert logits.dtype == np.float32 and logits.shape[0] == count, (logits.dtype, logits.shape)
+            found[profile] = oracle.compare(oracle_model(name), ids, logits, first)
+    for profile, (mean, worst, same, n) in found.items():
+        print(f"  {name} {profile}: mean KL {mean:.2e}, largest {worst:.2e}, top-1 {same:.3f}, {n} positions")
+    for profile, bound in bounds.items():
+        assert found[profile][0] <= bound, f"{profile}: mean KL {found[profile][0]:.2e} above {bound:.1e}"
+
+
+def perplexity(name):
+    stem = MODEL_FILES[name][: -len(".gguf")]
+    wanted = load_json(os.path.join(HERE, "..", "oracle", "values.json"))["perplexity"].get(stem)
+    if LONG:
+        plain, bos = gpl_ids(name)
+        again = oracle.perplexity(oracle_model(name), plain, 512, 8, bos)
+        assert wanted is None or abs(again - wanted) < 1e-4 * wanted, f"values.json says {wanted}, the oracle {again}"
+        wanted = again
+    if wanted is None:
+        raise Skip(f"no recorded value for {stem}; --long computes it")
+    gpl_ids(name)       # skips where the text is missing
+    for profile, within in PERPLEXITY_WITHIN.items():
+        out, _ = tenon("eval", "perplexity", "-m", model(name), "-f", GPL, "-c", 512, "--chunks", 8,
+                       "--activations", profile, timeout=300)
+        found = float(re.findall(r"\d+\.\d+", out.decode())[0])
+        print(f"  {name} {profile}: perplexity {found:.4f}, the oracle's {wanted:.4f}: {found / wanted - 1:+.3%}")
+        assert abs(found / wanted - 1) <= within, f"{profile}: {found} is not within {within:.2%} of {wanted}"
+
+
+def first_difference(a, b):
+    n = next((i for i, (x, y) in enumerate(zip(a, b)) if x != y), min(len(a), len(b)))
+    return n
+
+
+def explain(name, prompt, ours, golden):
+    """None if two texts may differ: where they part, the oracle's two best tokens are close and are these two."""
+    a, b = (tokenize(model(name), prompt + text) for text in (ours, golden))
+    n = first_difference(a, b)
+    lead, best, second = oracle.gap(oracle_model(name), a[:n])
+    if lead < CLOSE:
+        return None
+    return f"{prompt!r}: {ours!r} instead of {golden!r}; they part where the oracle's best leads by {lead:.3f} ({best}, {second})"
+
+
+def greedy(name):
+    stem = MODEL_FILES[name][: -len(".gguf")]
+    golden = load_json(os.path.join(cases.folder("TENON_TEST_GOLDEN"), f"greedy-{stem}.json"))["greedy"]
+    wrong, equal = [], {}
+    for profile in PERPLEXITY_WITHIN:
+        equal[profile] = 0
+        for one in golden:
+            out, _ = tenon("run", "-m", model(name), "-p", one["prompt"], "-n", TOKENS, "--temp", 0,
+                           "--activations", profile)
+            # The tool that made the golden file ends each text with line feeds of its own.
+            ours, wanted = out.decode().rstrip("\n"), one["continuation"].rstrip("\n")
+            if ours == wanted:
+                equal[profile] += 1
+            else:
+                wrong.append(explain(name, one["prompt"], ours, wanted))
+    print(f"  {name}: equal texts {equal} of {len(golden)}")
+    wrong = [w for w in wrong if w]
+    assert not wrong, "\n".join(wrong)
+
+
+cases_for(ALL)(divergence)
+cases_for(OFTEN)(perplexity)
+cases_for(ALL)(greedy)
+main()
