@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "kernels/cpu.h"
+#include "tests/kern/harness.h"
+
+/* A CPU and system with everything AVX2 needs: FMA, OSXSAVE, AVX, F16C; AVX2; XMM and YMM state. */
+static const struct cpu_bits capable = { 1u << 12 | 1u << 27 | 1u << 28 | 1u << 29, 1u << 5, 7 };
+
+static void check_levels(struct harness *h)
+{
+    static const uint32_t needed[] = { 1u << 12, 1u << 27, 1u << 28, 1u << 29 };
+    struct cpu_bits bits = capable;
+    expect(h, kernel_cpu_level(&bits) == KERNEL_AVX2, "a capable CPU is not taken for one");
+    for (unsigned i = 0; i < sizeof needed / sizeof *needed; i++) {
+        bits = capable;
+        bits.leaf1_ecx &= ~needed[i];
+        expect(h, kernel_cpu_level(&bits) == KERNEL_REF, "leaf 1 without bit %#x still gives AVX2", needed[i]);
+    }
+    bits = capable;
+    bits.leaf7_ebx = ~(1u << 5);
+    expect(h, kernel_cpu_level(&bits) == KERNEL_REF, "AVX2 without its own bit");
+    for (uint64_t xcr0 = 0; xcr0 < 6; xcr0++) {
+        bits = capable;
+        bits.xcr0 = xcr0;
+        expect(h, kernel_cpu_level(&bits) == KERNEL_REF, "AVX2 where XCR0 is %d: YMM is not saved", (int)xcr0);
+    }
+    kernel_cpu_read(&bits);
+    expect(h, kernel_cpu_level(&bits) < KERNEL_LEVEL_COUNT, "this CPU has no level");
+}
+
+static void check_names(struct harness *h)
+{
+    for (unsigned l = 0; l < KERNEL_LEVEL_COUNT; l++) {
+        enum kernel_level level = KERNEL_LEVEL_COUNT;
+        const char *name = kernel_level_name((enum kernel_level)l);
+        expect(h, kernel_level_from_name(name, &level) == 0 && (unsigned)level == l, "the level named %s", name);
+    }
+    enum kernel_level level = KERNEL_AVX2;
+    expect(h, kernel_level_from_name("avx", &level) < 0 && kernel_level_from_name("", &level) < 0, "an unknown level");
+    expect(h, level == KERNEL_AVX2, "an unknown level was written");
+}
+
+/* Every entry of every table is set, and names say operation, operands and level. */
+static void check_tables(struct harness *h)
+{
+    for (unsigned l = 0; l <= h->level_count; l++) {
+        const struct kernel_ops *ops = l ? &h->levels[l - 1] : &h->ref;
+        for (unsigned t = 0; t < TENSOR_TYPE_COUNT; t++)
+            expect(h, ops->matmul[t] && ops->matmul_name[t] && strncmp(ops->matmul_name[t], "matmul_", 7) == 0 &&
+                          strstr(ops->matmul_name[t], kernel_level_name(ops->level)),
+                   "level %s, type %s: no kernel or no name", kernel_level_name(ops->level), tensor_types[t].name);
+        const void *const entries[] = {
+            (void *)ops->quantise,     (void *)ops->sumsq,       (void *)ops->epilogue,      (void *)ops->add,
+            (void *)ops->norm,         (void *)ops->norm_add,    (void *)ops->scale,         (void *)ops->gated_silu,
+            (void *)ops->gated_gelu,   (void *)ops->exp,         (void *)ops->rope_adjacent, (void *)ops->rope_halves,
+            (void *)ops->kv_store,     (void *)ops->attend,      (void *)ops->attend_merge,  (void *)ops->attend_finish,
+        };
+        for (unsigned i = 0; i < sizeof entries / sizeof *entries; i++)
+            expect(h, entries[i] != NULL, "level %s: entry %u is empty", kernel_level_name(ops->level), i);
+    }
+}
+
+static void check_thread(struct harness *h)
+{
+    static const uint32_t states[] = { 0x1f80, 0x9fc0, 0x7f80, 0x0000 | 0x1f80 | 0x2000, 0x1fbf };
+    for (unsigned i = 0; i < sizeof states / sizeof *states; i++) {
+        __builtin_ia32_ldmxcsr(states[i]);
+        expect(h, kernel_thread_init() == 0 && __builtin_ia32_stmxcsr() == 0x1f80, "MXCSR %#x was not put right",
+               states[i]);
+    }
+}
+
+void check_cpu(struct harness *h)
+{
+    check_levels(h);
+    check_names(h);
+    check_tables(h);
+    for (int i = 0; i < 20; i++)
+        check_thread(h);
+}

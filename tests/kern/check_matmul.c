@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/kern/inputs.h"
+
+#define TOKENS 9u
+#define GROUPS 3u
+
+/* One product: packed weights, activations and what ref makes of them. */
+struct product {
+    enum tensor_type type;
+    struct input_kinds kinds;
+    uint32_t k, columns;
+    size_t group_bytes;
+    uint8_t *rows, *packed;
+    struct kernel_act x;
+    float *v, *y;               /* v[TOKENS][k]; y[TOKENS][16 * GROUPS] */
+};
+
+static struct product new_product(struct harness *h, enum tensor_type type, struct input_kinds kinds, uint32_t k,
+                                  uint32_t columns)
+{
+    struct product p = { .type = type, .kinds = kinds, .k = k, .columns = columns };
+    size_t row_bytes = row_bytes_of(type, k);
+    p.group_bytes = kernel_group_bytes(type, k);
+    p.rows = guarded(h, 16 * GROUPS * row_bytes);
+    p.packed = guarded(h, GROUPS * p.group_bytes);
+    p.v = guarded(h, TOKENS * k * sizeof *p.v);
+    p.y = guarded(h, TOKENS * 16 * GROUPS * sizeof *p.y);
+    p.x = new_act(h, tensor_types[type].act, k, columns, TOKENS);
+    fill_weights(h, type, kinds.weights, p.rows, 16 * GROUPS * row_bytes);
+    for (uint32_t g = 0; g < GROUPS; g++) {
+        const uint8_t *rows = p.rows + 16 * g * row_bytes;
+        expect(h, kernel_pack_group(type, rows, row_bytes, 16, k, p.packed + g * p.group_bytes) == 0, "%s: refused",
+               tensor_types[type].name);
+    }
+    fill_vector(h, kinds.vector, p.v, TOKENS * k);
+    fill_act(h, &h->ref, &p.x, p.v, TOKENS);
+    h->ref.matmul[type](p.packed, GROUPS, &p.x, 0, TOKENS, p.y, 16 * GROUPS);
+    return p;
+}
+
+/* The first rows of ref against f64 over the decoded weights: rounding stays in proportion to the sum of magnitudes. */
+static void check_against_f64(struct harness *h, const struct product *p)
+{
+    float *w = guarded(h, p->k * sizeof *w);
+    for (uint32_t row = 0; row < 16 * GROUPS; row += 7) {
+        kernel_decode_row(p->type, p->rows + row * row_bytes_of(p->type, p->k), p->k, w);
+        for (uint32_t t = 0; t < TOKENS; t += 4) {
+            double sum = 0, size = 0;
+            for (uint32_t k = 0; k < p->k; k++) {
+                double term = (double)w[k] * act_value(&p->x, t, k);
+                sum += term;
+                size += fabs(term);
+            }
+            double error = fabs(p->y[t * 16 * GROUPS + row] - sum);
+            expect(h, error <= size * 0x1p-16 + 1e-30, "%s k %u columns %u kinds %d %d: %g instead of %g",
+                   tensor_types[p->type].name, p->k, p->columns, p->kinds.weights, p->kinds.vector,
+                   p->y[t * 16 * GROUPS + row], sum);
+        }
+    }
+}
+
+/* The last @groups groups and @tokens tokens at one level: the same bits as ref's whole, and nothing beside them. */
+static void check_part(struct harness *h, const struct kernel_ops *ops, const struct product *p, uint32_t groups,
+                       uint32_t tokens)
+{
+    static const float untouched = -12345.0f;
+    size_t stride = 16 * groups + (tokens & 1 ? 3 : 16), values = (tokens - 1) * stride + 16 * groups;
+    float *y = guarded(h, values * sizeof *y), *expected = guarded(h, values * sizeof *expected);
+    uint32_t g = GROUPS - groups, first = TOKENS - tokens;
+    for (size_t i = 0; i < values; i++)
+        y[i] = expected[i] = untouched;
+    for (uint32_t t = 0; t < tokens; t++)
+        memcpy(expected + t * stride, p->y + (first + t) * 16 * GROUPS + 16 * g, 16 * groups * sizeof *y);
+    ops->matmul[p->type](p->packed + g * p->group_bytes, groups, &p->x, first, tokens, y, stride);
+    expect_same(h, expected, y, values * sizeof *y, "%s k %u columns %u kinds %d %d groups %u tokens %u",
+                ops->matmul_name[p->type], p->k, p->columns, p->kinds.weights, p->kinds.vector, groups, tokens);
+}
+
+static void check_product(struct harness *h, enum tensor_type type, struct input_kinds kinds, uint32_t k,
+                          uint32_t columns)
+{
+    struct product p = new_product(h, type, kinds, k, columns);
+    unsigned kept = h->guard_count;
+    check_against_f64(h, &p);
+    for (unsigned l = 0; l <= h->level_count; l++) {
+        const struct kernel_ops *ops = l ? &h->levels[l - 1] : &h->ref;
+        for (uint32_t tokens = 1; tokens <= TOKENS; tokens++) {
+            for (uint32_t groups = 1; groups <= GROUPS; groups++) {
+                if (l == 0 && (tokens + groups) % 5)        /* ref is slow, and only its batching is in question */
+                    continue;
+                check_part(h, ops, &p, groups, tokens);
+                guards_release(h, kept);
+            }
+        }
+    }
+    guards_check(h);
+}
+
+void check_matmul(struct harness *h)
+{
+    for (unsigned t = 0; t < TENSOR_TYPE_COUNT; t++) {
+        const uint32_t *ks = input_ks[tensor_types[t].act], profiles = tensor_types[t].act == ACT_F32 ? 1 : 2;
+        for (uint32_t columns = 1; columns <= profiles; columns++)
+            for (unsigned i = 0; ks[i]; i++)
+                for (unsigned kinds = 0; kinds < input_kinds_count; kinds++)
+                    check_product(h, (enum tensor_type)t, input_kinds[kinds], ks[i], columns);
+    }
+}
+
+struct matmul_bench {
+    const struct kernel_ops *ops;
+    const struct product *p;
+    uint32_t tokens;
+    float *y;
+};
+
+static void matmul_once(void *context)
+{
+    struct matmul_bench *b = context;
+    b->ops->matmul[b->p->type](b->p->packed, GROUPS, &b->p->x, 0, b->tokens, b->y, 16 * GROUPS);
+}
+
+static void bench_type(struct harness *h, const struct kernel_ops *ops, enum tensor_type type, uint32_t columns)
+{
+    static const uint32_t tokens[] = { 1, 2, 4, 8 };
+    struct product p = new_product(h, type, input_kinds[0], 1536, columns);
+    struct matmul_bench b = { .ops = ops, .p = &p, .y = guarded(h, TOKENS * 16 * GROUPS * sizeof(float)) };
+    printf("%-34s int%-2u", ops->matmul_name[type], tensor_types[type].act == ACT_F32 ? 32 : 8 * columns);
+    for (unsigned i = 0; i < sizeof tokens / sizeof *tokens; i++) {
+        b.tokens = tokens[i];
+        double seconds = bench_seconds(matmul_once, &b);
+        if (tokens[i] == 1)
+            printf(" %7.2f GB/s  GMAC/s at 1 2 4 8 tokens:", (double)(GROUPS * p.group_bytes) / seconds * 1e-9);
+        printf(" %6.1f", 16.0 * GROUPS * p.k * tokens[i] / seconds * 1e-9);
+    }
+    printf("\n");
+    guards_check(h);
+}
+
+void bench_matmul(struct harness *h)
+{
+    for (unsigned t = 0; t < TENSOR_TYPE_COUNT; t++) {
+        for (uint32_t columns = 1; columns <= (tensor_types[t].act == ACT_F32 ? 1 : 2); columns++) {
+            bench_type(h, &h->ref, (enum tensor_type)t, columns);
+            for (unsigned l = 0; l < h->level_count; l++)
+                bench_type(h, &h->levels[l], (enum tensor_type)t, columns);
+        }
+    }
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * checkkern: every kernel of every level against ref, ref against its formulas.
+ *   checkkern [--function NAME] [--bench] [--exhaustive]
+ * Exit 0, 1 (a difference), 2 (usage).
+ */
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/kern/harness.h"
+
+static const struct {
+    const char *name;
+    void (*check)(struct harness *h);
+    void (*bench)(struct harness *h);
+} cases[] = {
+    { "cpu", check_cpu, NULL },          { "pack", check_pack, bench_pack },
+    { "scalar", check_scalar, NULL },    { "exp", check_exp, NULL },
+    { "matmul", check_matmul, bench_matmul }, { "vector", check_vector, bench_vector },
+    { "attend", check_attend, bench_attend }, { "golden", check_golden, NULL },
+};
+
+/* The levels above ref that this CPU runs; the others are named. */
+static void find_levels(struct harness *h)
+{
+    kernel_ops_init(&h->ref, KERNEL_REF);
+    for (unsigned l = KERNEL_REF + 1; l < KERNEL_LEVEL_COUNT; l++) {
+        enum kernel_level level = (enum kernel_level)l;
+        if (kernel_ops_init(&h->levels[h->level_count], level) == level)
+            h->level_count++;
+        else
+            printf("skipped: level %s, which this CPU lacks\n", kernel_level_name(level));
+    }
+}
+
+static int run(struct harness *h, const char *only, int bench)
+{
+    int found = 0, failed = 0;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        if ((only && strcmp(only, cases[i].name) != 0) || (bench && !cases[i].bench))
+            continue;
+        found = 1;
+        h->what = cases[i].name;
+        h->compared = h->failed = h->reported = 0;
+        seed(h, i + 1);
+        if (bench) {
+            cases[i].bench(h);
+            continue;
+        }
+        cases[i].check(h);
+        failed |= harness_finish(h);
+        printf("%-8s %llu words compared, %llu failed\n", h->what, (unsigned long long)h->compared,
+               (unsigned long long)h->failed);
+    }
+    return found ? failed : 2;
+}
+
+int main(int argc, char **argv)
+{
+    static struct harness h;
+    const char *only = NULL;
+    int bench = 0;
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--bench") == 0)
+            bench = 1;
+        else if (strcmp(argv[i], "--exhaustive") == 0)
+            h.exhaustive = 1;
+        else if (strcmp(argv[i], "--function") == 0 && i + 1 < argc)
+            only = argv[++i];
+        else
+            return fprintf(stderr, "usage: checkkern [--function NAME] [--bench] [--exhaustive]\n"), 2;
+    }
+    if (kernel_thread_init() < 0)
+        return fprintf(stderr, "the floating point state does not stick\n"), 1;
+    find_levels(&h);
+    return run(&h, only, bench);
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What checkkern's cases share: seeded numbers, buffers that end at a page nobody may touch, comparing, timing.
+ *
+ * A case is a function that checks every level of the kernels it names against ref.  All state lives in one
+ * struct harness; a difference is counted and printed, and the run goes on.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernels/ops.h"
+
+#define GUARDS_MAX 64
+
+struct guard {
+    uint8_t *map;
+    size_t map_bytes, offset, bytes;
+};
+
+struct harness {
+    uint64_t rng;
+    uint64_t compared, failed, reported;
+    const char *what;                       /* the case that runs now, for messages */
+    struct guard guards[GUARDS_MAX];
+    unsigned guard_count;
+    struct kernel_ops ref;
+    struct kernel_ops levels[KERNEL_LEVEL_COUNT];   /* the levels above ref that this CPU has */
+    unsigned level_count;
+    int exhaustive;
+};
+
+/* --- numbers --- */
+
+void seed(struct harness *h, uint64_t value);
+uint32_t random_u32(struct harness *h);
+float random_normal(struct harness *h);     /* mean 0, deviation about 1, |x| < 3.5 */
+uint16_t random_f16(struct harness *h, int any);    /* positive and small, or any finite one */
+
+/* --- buffers --- */
+
+/*
+ * @bytes bytes that end at an unreadable page, filled with a pattern; bytes before them are watched too.  Aligned to
+ * 64 where @bytes is a multiple of 64.  Valid until guards_check().
+ */
+void *guarded(struct harness *h, size_t bytes);
+/* A guarded copy. */
+void *guarded_copy(struct harness *h, const void *data, size_t bytes);
+/* Looks whether anything was written before a buffer, and releases all but the first @keep. */
+void guards_release(struct harness *h, unsigned keep);
+void guards_check(struct harness *h);       /* releases all */
+
+/* --- verdicts --- */
+
+__attribute__((format(printf, 3, 4))) int expect(struct harness *h, int good, const char *format, ...);
+/* memcmp, and the first difference told. */
+__attribute__((format(printf, 5, 6)))
+int expect_same(struct harness *h, const void *ref, const void *got, size_t bytes, const char *format, ...);
+/* Counts what was compared and fails a case that compared nothing. */
+int harness_finish(struct harness *h);
+
+/* --- time --- */
+
+typedef void bench_fn(void *context);
+/* Seconds of one call: the best of several rounds, each long enough for the clock. */
+double bench_seconds(bench_fn *fn, void *context);
+
+/* --- the cases, one file each --- */
+
+void check_cpu(struct harness *h);
+void check_pack(struct harness *h);
+void check_scalar(struct harness *h);
+void check_exp(struct harness *h);
+void check_matmul(struct harness *h);
+void check_vector(struct harness *h);
+void check_attend(struct harness *h);
+void check_golden(struct harness *h);
+
+void bench_pack(struct harness *h);
+void bench_matmul(struct harness *h);
+void bench_vector(struct harness *h);
+void bench_attend(struct harness *h);
