@@ -39,9 +39,15 @@ static const struct gguf_kv *kv_find(const struct gguf *gguf, const char *key)
     return at == UINT32_MAX ? NULL : kv_at(gguf, at);
 }
 
+static bool is_integer(enum gguf_type type)
+{
+    return type != GGUF_F32 && type != GGUF_F64 && type != GGUF_STRING && type != GGUF_ARRAY && type != GGUF_BOOL;
+}
+
 /* Integers of 1 to 8 bytes; a uint64 above INT64_MAX saturates, which no meaningful count or id reaches. */
 static int64_t load_integer(const uint8_t *at, enum gguf_type type)
 {
+    check(is_integer(type) || type == GGUF_BOOL);
     switch (type) {
     case GGUF_U8: case GGUF_BOOL: return *at;
     case GGUF_I8: return (int8_t)*at;
@@ -53,7 +59,6 @@ static int64_t load_integer(const uint8_t *at, enum gguf_type type)
     case GGUF_I64: return (int64_t)load_u64(at);
     case GGUF_F32: case GGUF_F64: case GGUF_STRING: case GGUF_ARRAY: case GGUF_TYPE_COUNT: break;
     }
-    check(!"an integer type");
     return 0;
 }
 
@@ -73,11 +78,6 @@ static double load_float(const uint8_t *at, enum gguf_type type)
     bits32 = load_u32(at);
     memcpy(&f32, &bits32, sizeof(f32));
     return (double)f32;
-}
-
-static bool is_integer(enum gguf_type type)
-{
-    return type != GGUF_F32 && type != GGUF_F64 && type != GGUF_STRING && type != GGUF_ARRAY && type != GGUF_BOOL;
 }
 
 static int wrong_type(const struct gguf_kv *kv, const char *key, const char *wanted, struct error *error)
