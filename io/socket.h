@@ -22,7 +22,7 @@ struct socket_listen_config {
 struct socket_listener {
     int fd;                         /* close-on-exec; -1 = none */
     char path[SOCKET_PATH_MAX + 1];
-    uint64_t device, inode;         /* of the path, so that we never remove another's */
+    uint64_t device, inode, born_ns;    /* of the path, so that we never remove another's; inodes are used again */
 };
 
 #define SOCKET_LISTENER_NULL { .fd = -1 }
@@ -36,7 +36,8 @@ struct socket_listener {
 must_check int socket_listen(const struct socket_listen_config *config, struct socket_listener *ret_listener,
                              struct error *error);
 /*
- * Removes the path if it is still ours, closes fd if it is not -1 (set it to -1 when a ring closes it).  NULL-safe.
+ * Removes the path if it is still ours, closes fd if it is not -1.  NULL-safe.  Where a ring watches fd: put it aside,
+ * set it to -1, remove the path by this, then ring_close() it.
  */
 void socket_listener_close(struct socket_listener *listener);
 
