@@ -20,7 +20,7 @@
  * then the ring owns the memory that it was given; the bytes, not the array of parts, which is copied.
  *
  * A descriptor has at most one operation that takes (accept, recv, poll) and one that gives (send) at a time.  It may
- * be blocking or not (ring_accept() makes the listener non-blocking).  Once a ring has seen it, close it by
+ * be blocking or not (a listener's O_NONBLOCK is set as the backend needs it).  Once a ring has seen it, close it by
  * ring_close(), never by close(2), as long as the ring lives: the number may come back as another file.
  */
 
@@ -83,7 +83,7 @@ const char *ring_note(const struct ring *ring);
 /*
  * Takes connections until cancelled or failed: an event with more = true each, result = the new descriptor
  * (close-on-exec, blocking).  A failure (-EMFILE, -ENFILE, -ENOMEM ...) is the last event: start again when
- * descriptors are free.  The listener becomes non-blocking.
+ * descriptors are free.
  */
 must_check int ring_accept(struct ring *ring, int listener, uint64_t cookie);
 
@@ -123,11 +123,12 @@ must_check int ring_cancel(struct ring *ring, uint64_t cookie);
 
 /*
  * Hands what was started to the kernel and blocks until there is an event, or @deadline_ns (monotonic; 0 = do not
- * block, UINT64_MAX = no limit), or a signal.  Returns 0, or a negative errno: the ring is broken.
+ * block, UINT64_MAX = no limit), or a signal; now and then it returns without an event for reasons of its own.
+ * Returns 0, or a negative errno: the ring is broken.
  */
 must_check int ring_wait(struct ring *ring, uint64_t deadline_ns);
 
-/* The next event in the order of completion, or false.  Never blocks, makes no system call. */
+/* The next event in the order of completion, or false.  Never blocks. */
 bool ring_next(struct ring *ring, struct ring_event *ret_event);
 
 /*
