@@ -16,7 +16,7 @@
 
 #include "tests/io/fake_source.h"
 #include "io/loader.h"
-#include "tests/io/test_loader.h"
+#include "tests/io/files.h"
 
 static const enum io_kind kinds[] = { IO_URING, IO_PREADV };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tests/io/test_loader.h"
+#include "tests/io/files.h"
 
 #include <dirent.h>
 #include <fcntl.h>
