@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counts of a meson test run: a table by suite, what was skipped and why, what failed, and the closing line.
 
-  summary.py TESTLOG.json...      as `meson test` writes it to build/meson-logs/testlog.json
+  summary.py [LABEL=]TESTLOG.json...      as `meson test` writes it to build/meson-logs/testlog.json
 
 Cases are counted where a program tells them: cmocka's closing lines, or a line `N passed, N failed, N skipped`.
 Any other program is one case.  A program that ends badly is at least one failure.
@@ -35,21 +35,32 @@ def counts(test):
     return passed, failed, skipped, reasons
 
 
+def shorten(reasons):
+    """Case names by reason: the same reason is told once."""
+    by_reason = {}
+    for reason in reasons:
+        case, mark, why = reason.partition(": ")
+        by_reason.setdefault(why if mark else "", []).append(case)
+    return "; ".join(f"{', '.join(cases)}{': ' + why if why else ''}" for why, cases in by_reason.items()) or "unsaid why"
+
+
 def read(paths):
-    for path in paths:
-        with open(path, encoding="utf-8") as f:
+    """(label, test) of every test."""
+    for word in paths:
+        label, mark, path = word.partition("=")
+        with open(path if mark else word, encoding="utf-8") as f:
             for line in f:
                 if line.strip():
-                    yield json.loads(line)
+                    yield label + " " if mark else "", json.loads(line)
 
 
 def main():
     if len(sys.argv) < 2 or sys.argv[1].startswith("-"):
         sys.exit(__doc__)
     table, skips, bad = collections.defaultdict(lambda: [0, 0, 0, 0.0]), [], []
-    for test in read(sys.argv[1:]):
-        name = test["name"].split(" / ")[-1]
-        suite = (test.get("suite") or [""])[0].split(":")[-1] or name.split("/")[0]
+    for label, test in read(sys.argv[1:]):
+        name = label + test["name"].split(" / ")[-1]
+        suite = name.split("/")[0]
         passed, failed, skipped, reasons = counts(test)
         row = table[suite]
         for i, n in enumerate((passed, failed, skipped, test.get("duration") or 0.0)):
@@ -58,11 +69,11 @@ def main():
             skips.append((name, skipped, reasons))
         if failed:
             bad.append((name, test["result"]))
-    print(f"\n{'suite':12} {'passed':>8} {'failed':>8} {'skipped':>8} {'seconds':>9}")
+    print(f"\n{'suite':16} {'passed':>8} {'failed':>8} {'skipped':>8} {'seconds':>9}")
     for suite, row in sorted(table.items()):
-        print(f"{suite:12} {row[0]:8} {row[1]:8} {row[2]:8} {row[3]:9.1f}")
+        print(f"{suite:16} {row[0]:8} {row[1]:8} {row[2]:8} {row[3]:9.1f}")
     for name, n, reasons in skips:
-        print(f"skipped {n} of {name}: {'; '.join(reasons) or 'it does not say why'}")
+        print(f"skipped {n} of {name}: {shorten(reasons)}")
     for name, result in bad:
         print(f"failed: {name} ({result})")
     passed, failed, skipped = (sum(row[i] for row in table.values()) for i in range(3))
