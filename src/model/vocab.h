@@ -12,6 +12,7 @@
 
 #define VOCAB_NONE UINT32_MAX
 #define VOCAB_TOKEN_BYTES_MAX 65536u
+#define VOCAB_TEXT_BYTES_MAX (UINT32_C(1) << 30)
 
 enum vocab_flags {
     VOCAB_PARSE_SPECIAL = 1,        /* special tokens in the text become themselves (trusted text only) */
@@ -47,6 +48,12 @@ uint32_t vocab_find(const struct vocab *vocab, const void *text, size_t size);
 /* Appends the tokens of one text (no BOS, no EOS).  Never more than size + specials.  Text is bytes, valid or not. */
 must_check int vocab_encode(const struct vocab *vocab, const void *text, size_t size, unsigned flags,
                             struct tokens *tokens, struct error *error);
+/*
+ * The same for a whole prompt: with BOS in front where the model asks for one, and just one where the text brings its
+ * own.  No EOS: ask vocab_add_eos().
+ */
+must_check int vocab_encode_prompt(const struct vocab *vocab, const void *text, size_t size, unsigned flags,
+                                   struct tokens *tokens, struct error *error);
 /*
  * Bytes that a token stands for in a text.  Control tokens give "" unless with_control.
  * For SentencePiece the leading space of a piece is kept.
