@@ -159,8 +159,8 @@ static int load_split(struct vocab *vocab, const struct gguf *gguf, struct error
     if (r < 0)
         return r;
     if (r > 0)
-    error_set(error, -ENOTSUP, "%s: " KEY "pre is \"%.*s\"; text would be cut into wrong words; known are %s", what,
-              (int)min_u64(name.size, 64), (const char *)name.data,
+        return unknown_split(error, "the file names no pre-tokenizer (convert it again, or add the key)", name);
+    vocab->split = split_find(name.data, name.size);
     return vocab->split != NULL ? 0 : unknown_split(error, "unknown pre-tokenizer", name);
 }
 
