@@ -154,7 +154,7 @@ static const struct wire_field fields_token[] = {
     { .name = "id", .type = WIRE_U32, .offset = 0, .member = offsetof(struct wire_token, id), .minimum = 0u,
       .maximum = 0xffffffffu },
     { .name = "logprob", .type = WIRE_F32, .offset = 4, .member = offsetof(struct wire_token, logprob),
-      .float_minimum = -3.4e38, .float_maximum = 3.4e38 },
+      .float_minimum = -1.7976931348623157e308, .float_maximum = 1.7976931348623157e308 },
     { .name = "text_offset", .type = WIRE_U32, .offset = 8, .member = offsetof(struct wire_token, text_offset),
       .minimum = 0u, .maximum = 0xffffffffu },
     { .name = "text_length", .type = WIRE_U32, .offset = 12, .member = offsetof(struct wire_token, text_length),
@@ -172,7 +172,7 @@ static const struct wire_field fields_logprob[] = {
     { .name = "id", .type = WIRE_U32, .offset = 0, .member = offsetof(struct wire_logprob, id), .minimum = 0u,
       .maximum = 0xffffffffu },
     { .name = "logprob", .type = WIRE_F32, .offset = 4, .member = offsetof(struct wire_logprob, logprob),
-      .float_minimum = -3.4e38, .float_maximum = 3.4e38 },
+      .float_minimum = -1.7976931348623157e308, .float_maximum = 1.7976931348623157e308 },
 };
 
 const struct wire_record wire_logprob_record = {
@@ -760,7 +760,7 @@ static const struct wire_field fields_score_reply[] = {
     { .name = "scores", .type = WIRE_LIST, .offset = 16, .member = offsetof(struct wire_score_reply, scores),
       .minimum = 0u, .maximum = 0xffffffffu, .record = &wire_logprob_record },
     { .name = "sum", .type = WIRE_F64, .offset = 24, .member = offsetof(struct wire_score_reply, sum),
-      .float_minimum = -1e300, .float_maximum = 1e300 },
+      .float_minimum = -1.7976931348623157e308, .float_maximum = 1.7976931348623157e308 },
 };
 
 const struct wire_message wire_score_reply_message = {

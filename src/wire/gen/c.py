@@ -123,7 +123,7 @@ def bounds(f):
     """(integer minimum, maximum), (float minimum, maximum)"""
     top = {'u8': 0xff, 'u16': 0xffff, 'u32': 0xffffffff, 'u64': (1 << 64) - 1}.get(f.kind, 0xffffffff)
     if f.float:
-        big = '3.4e38' if f.kind == 'f32' else '1e300'
+        big = '1.7976931348623157e308'      # infinities are refused before
         return 0, 0, repr(float(f.minimum)) if f.minimum is not None else '-' + big, \
             repr(float(f.maximum)) if f.maximum is not None else big
     if f.const is not None:
