@@ -11,7 +11,7 @@ of PROTOCOL.md, the Wireshark dissector, test vectors and the fuzz dictionary.  
 import pathlib
 import sys
 
-from gen import c, model, python, vectors
+from gen import c, doc, lua, model, python, vectors
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -22,6 +22,8 @@ def outputs(wire):
         'src/wire/wire_gen.h': c.header(wire),
         'src/wire/wire_gen.c': c.source(wire),
         'src/client/python/tenon/wire_gen.py': python.render(wire),
+        'src/wire/PROTOCOL.md': doc.render(wire, (HERE / 'protocol.in.md').read_text(encoding='utf-8')),
+        'src/wire/tenon.lua': lua.render(wire),
         'tests/wire/vectors.json': vectors.as_json(wire),
         'tests/fuzz/wire.dict': vectors.dictionary(wire),
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each message with random values: encoded, decoded, encoded again to the same bytes.  And each limit, hit on purpose. */
+/* Each message with random values: encoded, decoded, encoded again to the same bytes.  And each limit is hit. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""vectors.json as a C header: vectors_to_c.py VECTORS.json OUT.h"""
+"""vectors.json as the array of vectors.h: vectors_to_c.py VECTORS.json OUT.c"""
 
 import json
 import sys
@@ -23,12 +23,12 @@ def main(source, target):
     with open(source, encoding='utf-8') as f:
         entries = json.load(f)['vectors']
     with open(target, 'w', encoding='utf-8') as f:
-        f.write('static const struct vector vectors[] = {\n')
+        f.write('#include "tests/wire/vectors.h"\n\nconst struct vector vectors[] = {\n')
         for e in entries:
             text = c_string(e['json']) if 'json' in e else 'NULL'
             f.write(f'    {{ "{e["name"]}",\n      {c_string(e["frame"])},\n      {text},\n'
                     f'      {e.get("error", 0)}u, {e.get("detail", 0)}u, {str(e["canonical"]).lower()} }},\n')
-        f.write('};\n')
+        f.write(f'}};\n\nconst size_t vector_count = {len(entries)};\n')
 
 
 if __name__ == '__main__':

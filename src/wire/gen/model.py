@@ -7,7 +7,8 @@ SCALARS = {'u8': 1, 'u16': 2, 'u32': 4, 'u64': 8, 'f32': 4, 'f64': 8}
 FIXED_MAX = 256
 FIELD_KEYS = {'name', 'type', 'since', 'minimum', 'maximum', 'limit', 'total_limit', 'item_limit', 'item_minimum',
               'zero_ok', 'const', 'const_error', 'ids_when', 'same_count', 'doc', 'tag'}
-MESSAGE_KEYS = {'type', 'name', 'from', 'doc', 'fields', 'tlvs', 'reply_to', 'kind', 'admin', 'reserved', 'fds', 'since'}
+MESSAGE_KEYS = {'type', 'name', 'from', 'doc', 'fields', 'tlvs', 'reply_to', 'kind', 'admin', 'reserved', 'fds',
+                'since'}
 
 
 class WireError(Exception):

@@ -220,11 +220,12 @@ class Vectors:
         """Longer and shorter fixed parts, TLVs nobody knows."""
         m, (b, values) = self.message, self.least()
         text = shown(m, values, self.flags(), m.type)
-        longer = struct.pack('<II', m.fixed + 16, len(pad(b.heap))) + b.payload()[8:m.fixed] + b'\xff' * 16 + pad(b.heap)
+        heap = pad(b.heap)
+        longer = struct.pack('<II', m.fixed + 16, len(heap)) + b.payload()[8:m.fixed] + b'\xff' * 16 + heap
         self.add('longer fixed part', frame(m.type, longer, flags=self.flags()), text=text)
         self.add('unknown TLV', self.make(extra=tlv(0x7abc, b'grease')), text=text)
-        self.add('unknown TLV that must be understood', self.make(extra=tlv(0xfabc, b'grease')), self.wire.code('UNSUPPORTED'),
-                 0xfabc)
+        self.add('unknown TLV that must be understood', self.make(extra=tlv(0xfabc, b'grease')),
+                 self.wire.code('UNSUPPORTED'), 0xfabc)
         if not any(f.const or f.minimum and not f.zero_ok or (f.names and not f.names.open and not f.names.bits
                    and 0 not in [n for n, _, _ in f.names.items]) for f in m.fields):
             zero = {f.name: [] if f.kind == 'list' else b'' if f.is_reference else 0 for f in m.fields}
@@ -270,7 +271,8 @@ class Vectors:
         at, invalid = f.offset, self.wire.code('INVALID')
         one = FORMATS[f.kind]
         if f.const is not None:
-            self.add(f'{f.name} is another', self.poked(at, struct.pack(one, f.const ^ 1)), self.wire.code('PROTOCOL'), at)
+            other = self.poked(at, struct.pack(one, f.const ^ 1))
+            self.add(f'{f.name} is another', other, self.wire.code('PROTOCOL'), at)
             return
         for name, v, code, detail in self.bad_scalars(f, at, invalid):
             self.add(f'{f.name} {name}', self.poked(at, struct.pack(one, v)), code, detail)
@@ -320,8 +322,8 @@ class Vectors:
         if f.maximum is None:
             self.add(f'{f.name} of 2^32 - 1', self.reference_payload(f, 8, 0xffffffff, heap), invalid, at)
         elif not f.limit:
-            self.add(f'{f.name} too long', self.reference_payload(f, 0, f.maximum + 1, bytes(-(-f.maximum * unit // 8) * 8 + 8)
-                                                                  if f.maximum * unit <= 2048 else heap), invalid, at + 4)
+            room = pad(bytes(f.maximum * unit + 8)) if f.maximum * unit <= 2048 else heap
+            self.add(f'{f.name} too long', self.reference_payload(f, 0, f.maximum + 1, room), invalid, at + 4)
         else:
             self.add(f'{f.name} above the limit', self.reference_payload(f, 0, f.maximum + 1, heap),
                      self.wire.code('LIMIT'), f.maximum)
@@ -391,8 +393,8 @@ class Vectors:
 
 def as_json(wire):
     entries = Vectors(wire).list
-    about = ('Frames in hex. error, detail: what a reader must refuse it with, with frames of at most 1048576 bytes. json: '
-             'what it says. canonical: an encoder gives these very bytes. Made by src/wire/generate.py.')
+    about = ('Frames in hex. error, detail: what a reader must refuse it with, where a payload may have 1048576 bytes. '
+             'json: what it says. canonical: an encoder gives these very bytes. Made by src/wire/generate.py.')
     lines = [json.dumps(e, ensure_ascii=False) for e in entries]
     return '{"about": ' + json.dumps(about) + ',\n"vectors": [\n' + ',\n'.join(lines) + '\n]}\n'
 

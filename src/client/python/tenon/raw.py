@@ -51,7 +51,8 @@ def to_json(header, payload):
     if message:
         try:
             fields = codec.decode(message, payload)
-            out['payload'] = {f.name: show(f, fields[f.name]) for f in message.fields + message.tlvs if f.name in fields}
+            out['payload'] = {f.name: show(f, fields[f.name]) for f in message.fields + message.tlvs
+                              if f.name in fields}
             return out
         except codec.WireError as e:
             out['fault'] = str(e)
