@@ -45,7 +45,11 @@ struct arena *arena_free(struct arena *arena);
 
 /* Touches [offset, offset + bytes) for writing on the calling thread.  -ENOMEM where a page cannot be had. */
 must_check int arena_populate(struct arena *arena, uint64_t offset, uint64_t bytes, struct error *error);
-/* Unmaps, seals the memfds against writing and resizing, maps again read-only at the same addresses. */
+/*
+ * Unmaps, seals the memfds against writing and resizing, maps again read-only at the same addresses; all pages
+ * are present afterwards.  Anonymous memory becomes read-only, and arena->sealed stays false.  Registered buffers
+ * must be unregistered before (-EBUSY).  After an error only arena_free() may be called.
+ */
 must_check int arena_seal(struct arena *arena, struct error *error);
 /* Where the pages really are: ret_bytes[os_node] for os_node < n; pages not present are not counted. */
 must_check int arena_where(const struct arena *arena, uint64_t *ret_bytes, uint32_t n, struct error *error);

@@ -221,19 +221,45 @@ int cgroup_cpu_quota(const char *root, uint32_t *ret_cores, char *note, size_t n
     return result;
 }
 
-static uint64_t group_room(const struct cgroup *cgroup, const char *limit_file, const char *usage_file)
+/* Page cache of a group in bytes; version 1 counts the groups below under names of their own. */
+static uint64_t group_cache(const struct cgroup *cgroup, const char *stat_file)
 {
+    static const char *const keys_v2[] = { "inactive_file ", "active_file " };
+    static const char *const keys_v1[] = { "total_inactive_file ", "total_active_file " };
+    const char *const *keys = cgroup->v2 ? keys_v2 : keys_v1;
+    char text[8192], *rest = text;
+    uint64_t sum = 0;
+
+    if (!stat_file || cgroup_text(cgroup, stat_file, text, sizeof text))
+        return 0;
+    for (char *line; (line = text_next(&rest, '\n'));) {
+        for (size_t i = 0; i < 2; i++) {
+            size_t size = strlen(keys[i]);
+            const char *p = line + size;
+            uint64_t bytes;
+            if (strncmp(line, keys[i], size) == 0 && text_u64(&p, &bytes) && ckd_add(&sum, sum, bytes))
+                return 0;
+        }
+    }
+    return sum;
+}
+
+static uint64_t group_room(const struct cgroup *cgroup, const struct cgroup_pair *pair)
+{
+    const char *limit_file = cgroup->v2 ? pair->limit_v2 : pair->limit_v1;
+    const char *usage_file = cgroup->v2 ? pair->usage_v2 : pair->usage_v1;
     char text[128];
     const char *p = text;
-    uint64_t limit, usage = 0;
+    uint64_t limit, usage;
 
-    if (cgroup_text(cgroup, limit_file, text, sizeof text) || !text_u64(&p, &limit) || !at_end(p))
+    if (!limit_file || cgroup_text(cgroup, limit_file, text, sizeof text) || !text_u64(&p, &limit) || !at_end(p))
         return UINT64_MAX;
     if (!cgroup->v2 && limit >= V1_UNLIMITED)
         return UINT64_MAX;
     p = text;
     if (cgroup_text(cgroup, usage_file, text, sizeof text) || !text_u64(&p, &usage) || !at_end(p))
         usage = 0;
+    usage -= min_u64(usage, group_cache(cgroup, pair->stat));
     return limit > usage ? limit - usage : 0;
 }
 
@@ -244,10 +270,8 @@ uint64_t cgroup_room(const char *root, const char *controller, const struct cgro
 
     if (!cgroup_find(root, controller, &cgroup))
         return room;
-    const char *limit_file = cgroup.v2 ? pair->limit_v2 : pair->limit_v1;
-    const char *usage_file = cgroup.v2 ? pair->usage_v2 : pair->usage_v1;
-    for (int depth = 0; limit_file && depth < DEPTH_MAX; depth++) {
-        room = min_u64(room, group_room(&cgroup, limit_file, usage_file));
+    for (int depth = 0; depth < DEPTH_MAX; depth++) {
+        room = min_u64(room, group_room(&cgroup, pair));
         if (!cgroup_up(&cgroup))
             break;
     }

@@ -36,10 +36,11 @@ must_check int cgroup_text(const struct cgroup *cgroup, const char *file, char *
 int cgroup_cpu_quota(const char *root, uint32_t *ret_cores, char *note, size_t note_capacity);
 
 /*
- * Bytes left below the tightest limit of @controller: limit minus usage, for pairs of files named by version.
- * UINT64_MAX = no limit.  A limit that makes no sense counts as none, a usage that makes none as 0.
+ * Bytes left below the tightest limit of @controller: limit minus usage, for files named by version (NULL where
+ * that version has none).  UINT64_MAX = no limit.  A limit that makes no sense counts as none, a usage that makes
+ * none as 0.  @stat, where given, names the file whose page cache is taken off the usage, for it gives way.
  */
 struct cgroup_pair {
-    const char *limit_v2, *usage_v2, *limit_v1, *usage_v1;
+    const char *limit_v2, *usage_v2, *limit_v1, *usage_v1, *stat;
 };
 uint64_t cgroup_room(const char *root, const char *controller, const struct cgroup_pair *pair);

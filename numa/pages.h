@@ -21,5 +21,5 @@ must_check int pages_pool_read(uint32_t os_node, enum page_size size, struct pag
 must_check int pages_pool_reserve(uint32_t os_node, enum page_size size, uint64_t free_wanted, struct error *error);
 /* Bytes that the hugetlb and memory cgroups of this process still allow; UINT64_MAX = no limit. */
 uint64_t pages_cgroup_room(enum page_size size);
-/* Free ordinary memory of a node in bytes. */
+/* Ordinary memory of a node that is free or holds the page cache, which gives way; bytes. */
 must_check int pages_node_free(uint32_t os_node, uint64_t *ret_bytes, struct error *error);

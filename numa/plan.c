@@ -1,30 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "numa/plan.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "numa/note.h"
 #include "numa/pages.h"
 
 #define THREADS_MAX 4096
 #define OFFSET_ALIGN 64
-
-/* Adds a sentence to the note; what does not fit is cut. */
-static void printf_like(2, 3) note(struct plan *plan, const char *format, ...)
-{
-    size_t used = strlen(plan->note);
-    va_list args;
-
-    if (used > 0 && used + 3 < sizeof plan->note) {
-        memcpy(plan->note + used, "; ", 3);
-        used += 2;
-    }
-    va_start(args, format);
-    vsnprintf(plan->note + used, sizeof plan->note - used, format, args);
-    va_end(args);
-}
 
 /* May workers go to this node of the topology? */
 static bool takes_workers(const struct plan_request *q, uint32_t node)
@@ -85,7 +69,8 @@ static uint32_t decide_threads(struct plan *plan, const struct plan_request *q)
     if (threads == 0)
         threads = cores;
     if (q->threads == 0 && quota > 0 && quota < threads) {
-        note(plan, "CPU quota of %u core%s: %u of %u possible workers", quota, quota == 1 ? "" : "s", quota, threads);
+        note_add(plan->note, "CPU quota of %u core%s: %u of %u possible workers", quota,
+                 quota == 1 ? "" : "s", quota, threads);
         threads = quota;
     }
     return threads;
@@ -128,15 +113,16 @@ static void note_left_out(struct plan *plan, const struct plan_request *q, const
     for (uint32_t i = 0; i < q->topology->core_count; i++)
         siblings += q->topology->cores[i].os_sibling != UINT32_MAX;
     if (q->policy == PLAN_LOCAL)
-        note(plan, "local: everything on node %u", q->topology->nodes[q->local_node].os_node);
+        note_add(plan->note, "local: everything on node %u", q->topology->nodes[q->local_node].os_node);
     if (q->policy == PLAN_MIRROR && plan->node_count > 1)
-        note(plan, "mirror: the weights %u times", plan->node_count);
+        note_add(plan->note, "mirror: the weights %u times", plan->node_count);
     if (empty > 0)
-        note(plan, "%u node%s without usable cores", empty, empty == 1 ? "" : "s");
+        note_add(plan->note, "%u node%s without usable cores", empty, empty == 1 ? "" : "s");
     if (idle > 0 && q->policy != PLAN_LOCAL)
-        note(plan, "%u node%s without a worker", idle, idle == 1 ? "" : "s");
+        note_add(plan->note, "%u node%s without a worker", idle, idle == 1 ? "" : "s");
     if (siblings > 0 && !plan->oversubscribed)
-        note(plan, "one worker per core: %u SMT sibling%s left free", siblings, siblings == 1 ? "" : "s");
+        note_add(plan->note, "one worker per core: %u SMT sibling%s left free", siblings,
+                 siblings == 1 ? "" : "s");
 }
 
 static int allocate(struct plan *plan, const struct plan_request *q, struct error *error)
@@ -222,11 +208,11 @@ static void place_workers(struct plan *plan, const struct plan_request *q)
         plan->oversubscribed = plan->oversubscribed || plan->workers[w].shared;
     }
     if (throttled)
-        note(plan, "%u workers on a CPU quota of %u core%s: they will be throttled", plan->worker_count, quota,
-             quota == 1 ? "" : "s");
+        note_add(plan->note, "%u workers on a CPU quota of %u core%s: they will be throttled",
+                 plan->worker_count, quota, quota == 1 ? "" : "s");
     else if (plan->oversubscribed)
-        note(plan, "%u workers on %u core%s: they share and do not spin", plan->worker_count, real->core_count,
-             real->core_count == 1 ? "" : "s");
+        note_add(plan->note, "%u workers on %u core%s: they share and do not spin", plan->worker_count,
+                 real->core_count, real->core_count == 1 ? "" : "s");
 }
 
 /*
@@ -291,7 +277,7 @@ int plan_make(const struct plan_request *request, struct plan **ret_plan, struct
     if (!plan)
         return error_set(error, -ENOMEM, "no memory for a plan");
     if (request->topology->note[0])
-        note(plan, "%s", request->topology->note);
+        note_add(plan->note, "%s", request->topology->note);
     plan->policy = request->policy;
     plan->matrix_count = request->matrix_count;
     plan->worker_count = decide_threads(plan, request);

@@ -91,7 +91,7 @@ int text_write_u64(const char *root, const char *path, uint64_t value)
 {
     char text[32];
     int size = snprintf(text, sizeof text, "%llu", (unsigned long long)value);
-    int fd = text_open(root, path, O_WRONLY);
+    int fd = text_open(root, path, O_WRONLY | O_TRUNC);
 
     if (fd < 0)
         return fd;
