@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* random_model OUT.gguf ARCH SEED [KEY=VALUE…]: a small model with random weights, for end-to-end scripts. */
+/* random_model OUT.gguf [ARCH [SEED [KEY=VALUE…]]]: a small model with random weights, for end-to-end scripts. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -10,8 +10,9 @@ int main(int argc, char **argv)
     struct random_model_spec spec;
     struct error error = ERROR_NULL;
 
-    if (argc < 4 || random_model_spec_init(&spec, argv[2], strtoull(argv[3], NULL, 10))) {
-        fprintf(stderr, "usage: %s OUT.gguf llama|qwen2|qwen3|gemma3 SEED [KEY=VALUE…]\n"
+    if (argc < 2 || random_model_spec_init(&spec, argc > 2 ? argv[2] : "llama",
+                                           argc > 3 ? strtoull(argv[3], NULL, 10) : 1)) {
+        fprintf(stderr, "usage: %s OUT.gguf [llama|qwen2|qwen3|gemma3 [SEED [KEY=VALUE…]]]   (llama, 1)\n"
                         "  type=T attn_q=T blk.1.ffn_up=T token_embd=T output=T     tensor types (Q4_K …)\n"
                         "  layers embedding feed_forward heads kv_heads head_dim context vocabulary window\n"
                         "  window_pattern tied rope_factors rope_linear rope_base   =NUMBER\n"
