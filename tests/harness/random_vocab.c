@@ -147,8 +147,8 @@ static void write_bpe(struct gguf_writer *w, uint32_t count)
     gguf_writer_bool(w, "tokenizer.ggml.add_bos_token", false);
     gguf_writer_bool(w, "tokenizer.ggml.add_space_prefix", false);
     gguf_writer_string(w, "tokenizer.chat_template",
-                       "{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\\n' + m['content'] + '<|im_end|>\\n' }}"
-                       "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}");
+                       "{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\\n' + m['content'] + '<|im_end|>\\n' "
+                       "}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}");
 }
 
 static void write_spm(struct gguf_writer *w, const struct list *l)
