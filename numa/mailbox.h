@@ -12,20 +12,27 @@
 
 struct mailbox;
 
-/* capacity_bytes: a power of two; a record takes its size + 8, rounded up to 8, and is at most capacity / 2. */
+/*
+ * capacity_bytes: a power of two from 64 to 2^30; a record takes its size + 8, rounded up to 8, and with that is
+ * at most capacity / 2.  -EINVAL, -ENOMEM.
+ */
 must_check int mailbox_new(uint32_t capacity_bytes, struct mailbox **ret_mailbox);
 struct mailbox *mailbox_free(struct mailbox *mailbox);
 
-/* Producer: 0, or 1 (full: try later).  The record is copied. */
+/* Producer: 0, 1 (full: try later), or -EMSGSIZE (larger than ever fits).  The record is copied. */
 must_check int mailbox_put(struct mailbox *mailbox, const void *record, uint32_t size);
-/* Producer: bytes a record may have right now. */
+/* Producer: bytes a record may have right now, at least; 0 may also mean "only an empty one". */
 uint32_t mailbox_room(const struct mailbox *mailbox);
 /* Consumer: the oldest record, in place, or false when empty; valid until mailbox_drop(). */
 bool mailbox_peek(struct mailbox *mailbox, struct span *ret_record);
 void mailbox_drop(struct mailbox *mailbox);
 bool mailbox_empty(const struct mailbox *mailbox);
 
-/* A doze flag on a futex: the sleeper checks its mailboxes, then sleeps while *word equals the value it read before. */
+/*
+ * A doze flag on a futex, zero at birth: the sleeper calls doze_begin(), looks into its mailboxes, and where they
+ * are empty calls doze_sleep(), which returns at once if doze_wake() came since.  It may also return early for no
+ * reason: look again.  One sleeper or several; any thread wakes, after mailbox_put().
+ */
 struct doze {
     _Atomic uint32_t word;
 };
