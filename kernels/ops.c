@@ -10,7 +10,8 @@ static const struct {
     const char *name;
     void (*init)(struct kernel_ops *ops);
 } levels[KERNEL_LEVEL_COUNT] = {
-    [KERNEL_REF] = { "ref", kernel_ops_init_ref }, [KERNEL_AVX2] = { "avx2", 0 },
+    [KERNEL_REF] = { "ref", kernel_ops_init_ref },
+    [KERNEL_AVX2] = { "avx2", kernel_ops_init_avx2 },
 };
 
 enum kernel_level kernel_ops_init(struct kernel_ops *ops, enum kernel_level highest)
@@ -18,7 +19,7 @@ enum kernel_level kernel_ops_init(struct kernel_ops *ops, enum kernel_level high
     struct cpu_bits bits;
     kernel_cpu_read(&bits);
     enum kernel_level can = kernel_cpu_level(&bits);
-    for (unsigned l = KERNEL_REF; l <= highest && l <= can && levels[l].init; l++)
+    for (unsigned l = KERNEL_REF; l <= highest && l <= can; l++)
         levels[l].init(ops);
     return ops->level;
 }
@@ -28,7 +29,7 @@ const char *kernel_level_name(enum kernel_level level) { return levels[level].na
 int kernel_level_from_name(const char *name, enum kernel_level *ret_level)
 {
     for (unsigned l = 0; l < KERNEL_LEVEL_COUNT; l++) {
-        if (levels[l].name && strcmp(name, levels[l].name) == 0) {
+        if (strcmp(name, levels[l].name) == 0) {
             *ret_level = (enum kernel_level)l;
             return 0;
         }

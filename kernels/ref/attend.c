@@ -48,7 +48,7 @@ static float maximum(const float *s, uint32_t first, uint32_t last)
     float m = s[first];
     for (uint32_t j = first + 1; j <= last; j++)
         m = max_f32(m, s[j]);
-    return m;
+    return m + 0.0f;                    /* -0 counts as +0 */
 }
 
 struct online {                 /* the online softmax of one range */

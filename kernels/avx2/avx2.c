@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/avx2/avx2.h"
+
+#include "kernels/levels.h"
+
+void kernel_ops_init_avx2(struct kernel_ops *ops)
+{
+    ops->level = KERNEL_AVX2;
+    kernel_avx2_init_matmul_32(ops);
+    kernel_avx2_init_matmul_k(ops);
+    kernel_avx2_init_matmul_float(ops);
+    kernel_avx2_init_quantise(ops);
+    kernel_avx2_init_vector(ops);
+    kernel_avx2_init_attend(ops);
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What the matmuls of this level share.  A *tile* is 16 rows by up to TILE columns: two vectors of eight rows each
+ * (the index h) for every column.  GEMV and GEMM are the same tile with another number of columns, which is a
+ * constant in each copy of the inlined body: 1, 2, 3 or 4 tokens of one column, 1 or 2 tokens of two.
+ *
+ * Weights are unsigned bytes and activations signed, so _mm256_maddubs_epi16() gives for each row the sums of two
+ * products; two of them belong to a row.  NUMERICS.md section 3 says how many may be added in 16 bits.
+ */
+
+#include "kernels/avx2/lanes.h"
+#include "kernels/layout.h"
+#include "kernels/ops.h"
+
+#define TILE 4
+
+/* Where a tile's columns are: column c at q + c * k, s32 and s16 likewise, token t at d + t * d_stride. */
+struct columns {
+    size_t k, d_stride;
+    const int8_t *q;
+    const int16_t *s32, *s16;
+    const float *d;
+};
+
+INLINE struct columns columns_of(const struct kernel_act *x, uint32_t token)
+{
+    size_t values = x->format == ACT_32 ? 32 : KERNEL_BLOCK, column = (size_t)token * x->columns;
+    struct columns c = { .k = x->k, .d_stride = x->k / values };
+    c.q = x->q + column * x->k;
+    c.s32 = x->s32 + column * (x->k / 32);
+    c.s16 = x->s16 ? x->s16 + column * (x->k / 16) : NULL;
+    c.d = x->d + (size_t)token * c.d_stride;
+    return c;
+}
+
+INLINE __m256i load_line(const uint8_t *line, int h) { return _mm256_load_si256((const __m256i *)(line + 32 * h)); }
+
+/* A nibble of each byte: the low ones, or the high ones. */
+INLINE __m256i nibble(__m256i bytes, int high)
+{
+    return _mm256_and_si256(high ? _mm256_srli_epi16(bytes, 4) : bytes, _mm256_set1_epi8(15));
+}
+
+/* Bits at @from of each byte brought to @to, and cut out by @mask (which stands at @to). */
+INLINE __m256i bits_moved(__m256i bytes, int from, int to, int mask)
+{
+    __m256i moved = from > to ? _mm256_srli_epi16(bytes, from - to) : _mm256_slli_epi16(bytes, to - from);
+    return _mm256_and_si256(from == to ? bytes : moved, _mm256_set1_epi8((char)mask));
+}
+
+/*
+ * The first eight quads of 4-bit weights (32 k) against @columns columns: 8 * 15 * 127 * 2 = 30480 fits 16 bits.
+ */
+INLINE void nibbles_32(const uint8_t lines[8][LINE], int high, const int8_t *q, size_t stride, int columns,
+                       __m256i sum[2][TILE])
+{
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; i++) {
+        __m256i w0 = nibble(load_line(lines[i], 0), high), w1 = nibble(load_line(lines[i], 1), high);
+#pragma GCC unroll 4
+        for (int c = 0; c < columns; c++) {
+            __m256i x = broadcast_u32(q + (size_t)c * stride + 4 * i);
+            __m256i p0 = _mm256_maddubs_epi16(w0, x), p1 = _mm256_maddubs_epi16(w1, x);
+            sum[0][c] = i ? _mm256_add_epi16(sum[0][c], p0) : p0;
+            sum[1][c] = i ? _mm256_add_epi16(sum[1][c], p1) : p1;
+        }
+    }
+}
+
+/* Four quads (16 k) of eight rows against one column; 5-bit weights: 4 * 31 * 127 * 2 = 31496 fits. */
+INLINE __m256i quads_16(const __m256i w[4], const int8_t *q)
+{
+    __m256i a = _mm256_add_epi16(_mm256_maddubs_epi16(w[0], broadcast_u32(q)),
+                                 _mm256_maddubs_epi16(w[1], broadcast_u32(q + 4)));
+    __m256i b = _mm256_add_epi16(_mm256_maddubs_epi16(w[2], broadcast_u32(q + 8)),
+                                 _mm256_maddubs_epi16(w[3], broadcast_u32(q + 12)));
+    return _mm256_add_epi16(a, b);
+}
+
+/* Adds a segment's sums to y, or puts the first ones there: 16 rows of @tokens tokens. */
+INLINE void merge_segment(const __m256 s[2][TILE], int tokens, int is_first, float *y, size_t y_stride)
+{
+#pragma GCC unroll 4
+    for (int t = 0; t < tokens; t++) {
+        for (int h = 0; h < 2; h++) {
+            float *out = y + (size_t)t * y_stride + 8 * h;
+            _mm256_storeu_ps(out, is_first ? s[h][t] : _mm256_add_ps(_mm256_loadu_ps(out), s[h][t]));
+        }
+    }
+}
+
+/* A tile over the whole of K, for @groups row groups that follow one another. */
+typedef void tile_fn(const uint8_t *packed, uint32_t groups, const struct kernel_act *x, uint32_t token, float *y,
+                     size_t y_stride);
+
+/* Copies of one tile by number of tokens. */
+struct tiles {
+    tile_fn *narrow[TILE + 1];      /* one column to a token */
+    tile_fn *wide[TILE / 2 + 1];    /* two columns to a token */
+};
+
+/* A few tokens: group after group.  Many: all tokens of a group, while its weights are in the nearest cache. */
+INLINE void run_tiles(const struct tiles *tiles, size_t group_bytes, const uint8_t *packed, uint32_t groups,
+                      const struct kernel_act *x, uint32_t token_first, uint32_t tokens, float *y, size_t y_stride)
+{
+    const int wide = x->columns == 2;
+    const uint32_t most = wide ? TILE / 2 : TILE;
+    tile_fn *const *fn = wide ? tiles->wide : tiles->narrow;
+    if (tokens <= most) {
+        fn[tokens](packed, groups, x, token_first, y, y_stride);
+        return;
+    }
+    for (uint32_t g = 0; g < groups; g++, packed += group_bytes, y += ROWS) {
+        for (uint32_t t = 0; t < tokens; t += most) {
+            uint32_t n = tokens - t < most ? tokens - t : most;
+            fn[n](packed, 1, x, token_first + t, y + (size_t)t * y_stride, y_stride);
+        }
+    }
+}
+
+/* The six copies of tile(type, ..., tokens, wide) and the function that chooses among them. */
+#define TILE_COPY(tile, name, type, tokens, wide)                                                                      \
+    static void tile_##name##_##tokens##_##wide(const uint8_t *packed, uint32_t groups, const struct kernel_act *x,    \
+                                                uint32_t token, float *y, size_t y_stride)                             \
+    {                                                                                                                  \
+        tile(type, packed, groups, x, token, y, y_stride, tokens, wide);                                               \
+    }
+#define TILE_MATMUL(tile, name, type)                                                                                  \
+    TILE_COPY(tile, name, type, 1, 0)                                                                                  \
+    TILE_COPY(tile, name, type, 2, 0)                                                                                  \
+    TILE_COPY(tile, name, type, 3, 0)                                                                                  \
+    TILE_COPY(tile, name, type, 4, 0)                                                                                  \
+    TILE_COPY(tile, name, type, 1, 1)                                                                                  \
+    TILE_COPY(tile, name, type, 2, 1)                                                                                  \
+    static const struct tiles tiles_##name = {                                                                         \
+        { NULL, tile_##name##_1_0, tile_##name##_2_0, tile_##name##_3_0, tile_##name##_4_0 },                          \
+        { NULL, tile_##name##_1_1, tile_##name##_2_1 },                                                                \
+    };                                                                                                                 \
+    static void matmul_##name(const uint8_t *packed, uint32_t groups, const struct kernel_act *x,                      \
+                              uint32_t token_first, uint32_t tokens, float *y, size_t y_stride)                        \
+    {                                                                                                                  \
+        run_tiles(&tiles_##name, kernel_group_bytes(type, x->k), packed, groups, x, token_first, tokens, y, y_stride); \
+    }
