@@ -435,23 +435,33 @@ static size_t deepseek_llm_next(const uint8_t *text, size_t size, size_t positio
     return end;
 }
 
+/* Names of one rule differ in nothing but the flags: as llama.cpp's converter and loader use them. */
 static const struct split splits[] = {
+    {"codeshell", digits_next, 0},
     {"command-r", digits_next, 0},
+    {"dbrx", llama3_next, 0},
     {"deepseek-coder", deepseek_coder_next, 0},
     {"deepseek-llm", deepseek_llm_next, 0},
     {"deepseek-r1-qwen", qwen2_next, 0},
     {"default", default_next, 0},
+    {"exaone", digits_next, 0},
     {"falcon", falcon_next, 0},
+    {"falcon-h1", llama3_next, SPLIT_IGNORE_MERGES | SPLIT_ADD_BOS},
     {"falcon3", llama3_next, SPLIT_IGNORE_MERGES | SPLIT_ADD_BOS},
     {"gpt-2", gpt2_next, 0},
+    {"lfm2", llama3_next, SPLIT_IGNORE_MERGES | SPLIT_ADD_BOS},
     {"llama-bpe", llama3_next, SPLIT_IGNORE_MERGES | SPLIT_ADD_BOS},
     {"llama-v3", llama3_next, SPLIT_IGNORE_MERGES | SPLIT_ADD_BOS},
     {"llama3", llama3_next, SPLIT_IGNORE_MERGES | SPLIT_ADD_BOS},
+    {"megrez", qwen2_next, 0},
+    {"minerva-7b", digits_next, 0},
     {"mpt", gpt2_next, 0},
     {"olmo", gpt2_next, 0},
     {"phi-2", gpt2_next, 0},
+    {"pixtral", llama3_next, SPLIT_IGNORE_MERGES | SPLIT_ADD_BOS},
     {"qwen2", qwen2_next, 0},
     {"refact", digits_next, 0},
+    {"smaug-bpe", llama3_next, 0},
     {"smollm", digits_next, 0},
     {"stablelm2", qwen2_next, 0},
     {"starcoder", digits_next, 0},

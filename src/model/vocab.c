@@ -20,12 +20,12 @@ int tokens_push(struct tokens *tokens, uint32_t id, uint32_t offset)
 {
     if (tokens->count == tokens->capacity) {
         size_t capacity = tokens->capacity > 0 ? 2 * tokens->capacity : 64;
-        uint32_t *ids = reallocarray(tokens->ids, capacity, sizeof(*ids)), *offsets;
+        uint32_t *ids = resize_array(tokens->ids, capacity, sizeof(*ids)), *offsets;
 
         if (ids == NULL)
             return -ENOMEM;
         tokens->ids = ids;
-        offsets = reallocarray(tokens->offsets, capacity, sizeof(*offsets));
+        offsets = resize_array(tokens->offsets, capacity, sizeof(*offsets));
         if (offsets == NULL)
             return -ENOMEM;
         tokens->offsets = offsets;

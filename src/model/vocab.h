@@ -45,7 +45,13 @@ bool vocab_is_control(const struct vocab *vocab, uint32_t id);
 /* The id of a token whose text is exactly this, or VOCAB_NONE. */
 uint32_t vocab_find(const struct vocab *vocab, const void *text, size_t size);
 
-/* Appends the tokens of one text (no BOS, no EOS).  Never more than size + specials.  Text is bytes, valid or not. */
+/*
+ * Appends the tokens of one text (no BOS, no EOS): never more than its bytes and one, the space that SentencePiece puts
+ * in front of a text.  Text is bytes, valid or not; a byte for which the vocabulary has neither a token nor an unknown
+ * one is left out.  Without VOCAB_PARSE_SPECIAL no control token and no marker (<|…|>, <start_of_…) can come of it.
+ * SentencePiece puts no space in front where the list already ends with ordinary text, so a prompt may be encoded
+ * segment by segment.  0; -E2BIG; -ENOMEM.  On failure the list is as it was.
+ */
 must_check int vocab_encode(const struct vocab *vocab, const void *text, size_t size, unsigned flags,
                             struct tokens *tokens, struct error *error);
 /*

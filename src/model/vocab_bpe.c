@@ -144,8 +144,8 @@ static int unknown_split(struct error *error, const char *what, struct span name
     for (size_t i = 0; i < count; i++)
         buffer_printf(&known, "%s%s", i > 0 ? ", " : "", table[i].name);
     buffer_put_u8(&known, 0);
-    error_set(error, -ENOTSUP, "%s: " KEY "pre is \"%.*s\"; text would be cut into wrong words; known are %s",
-              what, (int)min_u64(name.size, 64), (const char *)name.data,
+    error_set(error, -ENOTSUP, "%s \"%.*s\" (" KEY "pre): text would be cut into wrong words; known are %s", what,
+              (int)min_u64(name.size, 64), (const char *)name.data,
               buffer_ok(&known) ? (const char *)known.data : "others");
     buffer_deinit(&known);
     return -ENOTSUP;
@@ -159,7 +159,7 @@ static int load_split(struct vocab *vocab, const struct gguf *gguf, struct error
     if (r < 0)
         return r;
     if (r > 0)
-        return unknown_split(error, "the file names no pre-tokenizer (convert it again, or add the key)", name);
+        return unknown_split(error, "convert the file again, or add the key: it names no pre-tokenizer,", name);
     vocab->split = split_find(name.data, name.size);
     return vocab->split != NULL ? 0 : unknown_split(error, "unknown pre-tokenizer", name);
 }
@@ -231,13 +231,11 @@ static uint32_t whole_word(const struct vocab *vocab, const uint8_t *text, size_
     return vocab_find_plain(vocab, letters, written);
 }
 
+/* A byte without a token is left out, as the reference implementations do: the model has never seen it. */
 static int put(struct encoder *e, uint32_t id, size_t offset)
 {
     if (id == VOCAB_NONE)
-        id = e->vocab->unknown;
-    if (id == VOCAB_NONE)
-        return error_set(e->error, -EILSEQ, "the vocabulary has no token for byte 0x%02x at offset %zu of the text",
-                         e->text[offset], offset);
+        return 0;
     return tokens_push(e->tokens, id, (uint32_t)offset) < 0 ? error_set(e->error, -ENOMEM, "no memory for tokens") : 0;
 }
 

@@ -90,7 +90,7 @@ struct encoder {
     bool after_special;         /* at the start, or right behind a special token */
 };
 
-/* Tokens of the text from @begin to @end, which holds no special tokens.  0, -ENOMEM, -EILSEQ. */
+/* Tokens of the text from @begin to @end, which holds no special tokens.  0, -ENOMEM. */
 must_check int bpe_encode(struct encoder *e, size_t begin, size_t end);
 must_check int spm_encode(struct encoder *e, size_t begin, size_t end);
 must_check int wordpiece_encode(struct encoder *e, size_t begin, size_t end);

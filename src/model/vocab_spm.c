@@ -146,8 +146,8 @@ static int put(struct encoder *e, uint32_t id, size_t offset)
 }
 
 /*
- * A character that is no token: its bytes, else the unknown token.  A space is the byte 0x20, not the three of its
- * mark, so that a text never has more tokens than bytes.
+ * A character that is no token: its bytes, else the unknown token, else nothing.  A space is the byte 0x20, not the
+ * three of its mark, so that a text never has more tokens than bytes.
  */
 static int put_bytes(struct encoder *e, const uint8_t *text, size_t size, bool space, size_t offset)
 {
@@ -162,8 +162,7 @@ static int put_bytes(struct encoder *e, const uint8_t *text, size_t size, bool s
         int r;
 
         if (id == VOCAB_NONE && vocab->unknown == VOCAB_NONE)
-            return error_set(e->error, -EILSEQ, "the vocabulary has no token for byte 0x%02x at offset %zu of the text",
-                             text[i], offset + i);
+            continue;
         r = put(e, id != VOCAB_NONE ? id : vocab->unknown, offset + i);
         if (r < 0 || id == VOCAB_NONE)
             return r;

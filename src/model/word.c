@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "src/model/word.h"
 
-#include <stdlib.h>
-
 int word_reserve(struct word **word, size_t symbols)
 {
     struct symbol *grown_symbols;
@@ -15,12 +13,12 @@ int word_reserve(struct word **word, size_t symbols)
     if (symbols <= (*word)->capacity)
         return 0;
     capacity = symbols < 64 ? 64 : symbols + symbols / 2;
-    grown_symbols = reallocarray((*word)->symbols, capacity, sizeof(*grown_symbols));
+    grown_symbols = resize_array((*word)->symbols, capacity, sizeof(*grown_symbols));
     if (grown_symbols == NULL)
         return -ENOMEM;
     (*word)->symbols = grown_symbols;
     /* count - 1 pairs at first, then at most two new ones for each of count - 1 merges */
-    grown_heap = reallocarray((*word)->heap, capacity, 3 * sizeof(*grown_heap));
+    grown_heap = resize_array((*word)->heap, 3 * capacity, sizeof(*grown_heap));
     if (grown_heap == NULL)
         return -ENOMEM;
     (*word)->heap = grown_heap;

@@ -7,6 +7,8 @@
  * differ in what a pair becomes.
  */
 
+#include <stdlib.h>
+
 #include "src/base/base.h"
 
 #define WORD_END UINT32_MAX
@@ -29,6 +31,14 @@ struct word {
     struct candidate *heap;     /* room for every candidate that @capacity symbols can give */
     size_t heap_count;
 };
+
+/* realloc() of @count elements; NULL too where that does not fit. */
+static inline void *resize_array(void *array, size_t count, size_t element)
+{
+    size_t bytes;
+
+    return ckd_mul(&bytes, count, element) ? NULL : realloc(array, bytes);
+}
 
 /* A word with room for @symbols; *word is allocated when NULL.  -ENOMEM leaves it as it was. */
 must_check int word_reserve(struct word **word, size_t symbols);
