@@ -47,8 +47,10 @@ static int32_t serve(struct fake_source *f, const struct source_read *r)
     uint64_t left = f->file_size > r->offset ? f->file_size - r->offset : 0;
     uint32_t n = r->bytes, cut;
 
+    bool direct = fcntl(r->fd, F_GETFL) & O_DIRECT;
+
     f->reads++;
-    if (f->direct_refused && (fcntl(r->fd, F_GETFL) & O_DIRECT))
+    if (direct && (f->direct_refused || (r->offset | r->bytes | (uintptr_t)r->data) % FAKE_BLOCK))
         return -EINVAL;
     if (fails_now(f))
         return f->fail_code;

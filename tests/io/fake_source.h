@@ -11,6 +11,7 @@
 #include "io/source.h"
 
 #define FAKE_DEPTH 128u
+#define FAKE_BLOCK 512u             /* direct reads must be aligned to it */
 
 struct fake_source {
     /* How to behave; set before loader_new(). */

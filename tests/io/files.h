@@ -10,4 +10,5 @@ int make_file(uint64_t size);
 bool piece_is_right(const struct loader_piece *piece);
 /* Open descriptors of this process. */
 uint32_t count_fds(void);
-uint32_t count_threads(void);
+/* Threads named tenon-..., after giving those that are ending a second to be gone. */
+uint32_t threads_left(void);

@@ -20,23 +20,23 @@
 #define MIB (UINT64_C(1) << 20)
 
 static const enum io_kind kinds[] = { IO_URING, IO_PREADV };
-static uint32_t fds_before, threads_before;
+static uint32_t fds_before;
 
 static int set_up(void **state)
 {
     (void)state;
     fds_before = count_fds();
-    threads_before = count_threads();
     return 0;
 }
 
 static int tear_down(void **state)
 {
+    uint32_t fds = count_fds(), threads = threads_left();
+
     (void)state;
-    if (count_fds() != fds_before || count_threads() != threads_before)
-        print_message("left: %u descriptors (%u before), %u threads (%u before)\n", count_fds(), fds_before,
-                      count_threads(), threads_before);
-    return count_fds() == fds_before && count_threads() == threads_before ? 0 : -1;
+    if (fds != fds_before || threads)
+        print_message("left: %u descriptors (%u before), %u threads\n", fds, fds_before, threads);
+    return fds == fds_before && !threads ? 0 : -1;
 }
 
 static struct loader *start(const struct loader_config *config)
@@ -327,7 +327,7 @@ static void test_free_any_time(void **state)
         if (n % 4 == 3)
             usleep(3000);
         assert_null(loader_free(loader));
-        assert_int_equal(count_threads(), threads_before);
+        assert_int_equal(threads_left(), 0);
     }
     assert_null(loader_free(NULL));
     free(spans);
