@@ -109,7 +109,9 @@ static void test_error_at_each_read(void **state)
     (void)state;
     assert_true(reads >= 3);
     for (uint32_t n = 1; n <= reads; n++) {
-        struct fake_source fake = { FAKE_SOURCE_INIT, .file_size = FILE_SIZE, .fail_at = n, .fail_code = codes[n % 3], .reverse = n % 2 };
+        struct fake_source fake = {
+            FAKE_SOURCE_INIT, .file_size = FILE_SIZE, .fail_at = n, .fail_code = codes[n % 3], .reverse = n % 2,
+        };
 
         assert_int_equal(run(&fake, NULL), codes[n % 3]);
         assert_non_null(strstr(error.text, "offset"));

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -374,6 +375,69 @@ static void test_wake(void **state)
         assert_int_equal(e.kind, RING_WAKE);
 }
 
+#define ROUNDS 3000u
+
+static atomic_uint rounds_taken;
+
+/* The next wake comes only when the last one was taken: a single lost one stops the test for good. */
+static void *lockstep_waker(void *arg)
+{
+    for (unsigned i = 1; i <= ROUNDS; i++) {
+        atomic_store(&rounds_posted, i);
+        ring_wake(arg);
+        while (atomic_load(&rounds_taken) != i)
+            sched_yield();
+    }
+    return NULL;
+}
+
+static void test_wake_lockstep(void **state)
+{
+    struct ring_event e;
+    pthread_t thread;
+    unsigned seen = 0;
+
+    (void)state;
+    atomic_store(&rounds_posted, 0);
+    atomic_store(&rounds_taken, 0);
+    assert_int_equal(pthread_create(&thread, NULL, lockstep_waker, ring), 0);
+    while (seen < ROUNDS) {
+        assert_int_equal(ring_wait(ring, UINT64_MAX), 0);
+        while (ring_next(ring, &e)) {
+            assert_int_equal(e.kind, RING_WAKE);
+            assert_int_equal(atomic_load(&rounds_posted), seen + 1);
+            atomic_store(&rounds_taken, ++seen);
+        }
+    }
+    pthread_join(thread, NULL);
+}
+
+/* What was seen of a closed descriptor does not reach another file that has its number now. */
+static void test_number_reused(void **state)
+{
+    int fds[2] = { eventfd(1, EFD_CLOEXEC), eventfd(1, EFD_CLOEXEC) }, other, again;
+    struct ring_event e = { 0 };
+
+    (void)state;
+    assert_int_equal(ring_poll(ring, fds[0], POLLIN, 0), 0);
+    assert_int_equal(ring_poll(ring, fds[1], POLLIN, 1), 0);
+    assert_int_equal(ring_wait(ring, clock_now_ns() + 50 * NS_PER_MS), 0);
+    assert_true(next_within(&e, NS_PER_S));
+    assert_int_equal(e.result, POLLIN);
+    other = fds[1 - e.cookie];
+    assert_int_equal(ring_close(ring, other, 2), 0);
+    do {
+        assert_true(next_within(&e, NS_PER_S));
+    } while (e.kind != RING_CLOSE);
+    again = eventfd(0, EFD_CLOEXEC);
+    assert_int_equal(again, other);
+    assert_int_equal(ring_poll(ring, again, POLLIN, 3), 0);
+    expect_silence(30 * NS_PER_MS);
+    ring = ring_free(ring);
+    close(fds[0]);
+    close(fds[1]);
+}
+
 static void on_alarm(int number) { (void)number; ring_wake(ring); }
 
 static void test_signal(void **state)
@@ -420,7 +484,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         BOTH(test_recv_send), BOTH(test_nonblocking_fd), BOTH(test_back_pressure), BOTH(test_fd_passing),
         BOTH(test_timers), BOTH(test_poll), BOTH(test_close_order),
-        BOTH(test_full), BOTH(test_bad_fd), BOTH(test_wake), BOTH(test_signal), BOTH(test_idle),
+        BOTH(test_full), BOTH(test_bad_fd), BOTH(test_wake), BOTH(test_wake_lockstep),
+        BOTH(test_number_reused), BOTH(test_signal), BOTH(test_idle),
     };
 
     signal(SIGPIPE, SIG_DFL);           /* the ring itself must not raise it */
