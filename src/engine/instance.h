@@ -15,10 +15,6 @@
 #include "src/base/error.h"
 #include "src/model/vocab.h"
 
-/* Inputs of matmuls, for the mixed activation profiles (NUMERICS.md section 2). */
-enum act_input { ACT_QKV, ACT_ATTN_OUTPUT, ACT_GATE_UP, ACT_FFN_DOWN, ACT_OUTPUT, ACT_INPUT_COUNT };
-#define ACT_ALL_WIDE ((1u << ACT_INPUT_COUNT) - 1)
-
 /* "int8", "int16", "int16:ffn_down,output" -> mask of wide inputs; -EINVAL with what is known. */
 must_check int activations_parse(const char *text, uint32_t *ret_wide_mask, struct error *error);
 
@@ -30,6 +26,7 @@ struct instance_config {
     enum plan_policy policy;
     uint32_t threads;                   /* 0 = as the plan says */
     enum kernel_level level;            /* highest wanted */
+    bool level_required;                /* -ENOTSUP rather than a lower one */
     enum io_kind io;
     uint32_t wide_mask;                 /* activation profile */
     uint32_t context;                   /* positions per sequence; 0 = from the memory that is left */

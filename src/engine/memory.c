@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "src/engine/memory.h"
+
+#include <stdio.h>
+
+#include "kernels/ops.h"
+#include "src/engine/kv_pool.h"
+
+static uint64_t less(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : 0;
+}
+
+int memory_decide(const struct memory_request *q, uint64_t room, struct memory_choice *ret_choice, struct error *error)
+{
+    uint64_t block_bytes = kv_bytes_per_block(q->hparams), blocks;
+    struct memory_choice c = { .context = q->context, .sequences = q->sequences };
+
+    if (q->kv_bytes)
+        room = min_u64(room, q->kv_bytes);
+    blocks = room / block_bytes;
+    if (!c.context) {
+        uint64_t each = blocks / c.sequences * KERNEL_KV_BLOCK;
+
+        c.context = (uint32_t)min_u64(min_u64(q->hparams->context_trained, MEMORY_CONTEXT_DEFAULT), each);
+        if (each < q->hparams->context_trained && each < MEMORY_CONTEXT_DEFAULT)
+            snprintf(c.note, sizeof(c.note), "context %u: the memory left for KV holds no more", c.context);
+    } else if (c.context > q->hparams->context_trained) {
+        snprintf(c.note, sizeof(c.note), "context %u is beyond the %u the model was trained for", c.context,
+                 q->hparams->context_trained);
+    }
+    if (c.context < min_u64(MEMORY_CONTEXT_MIN, q->hparams->context_trained) && !q->context)
+        return error_set(error, -ENOMEM,
+                         "%llu bytes are left for KV; %u sequences of %u positions take %llu: free memory, "
+                         "reserve more huge pages, or ask for fewer sequences",
+                         (unsigned long long)room, c.sequences, MEMORY_CONTEXT_MIN,
+                         (unsigned long long)(c.sequences * kv_blocks_for(MEMORY_CONTEXT_MIN) * block_bytes));
+    if ((uint64_t)kv_blocks_for(c.context) * c.sequences > blocks)
+        return error_set(error, -ENOMEM,
+                         "%u sequences of %u positions take %llu bytes of KV; %llu are left: ask for less "
+                         "context or fewer sequences, or reserve more huge pages",
+                         c.sequences, c.context,
+                         (unsigned long long)((uint64_t)kv_blocks_for(c.context) * c.sequences * block_bytes),
+                         (unsigned long long)room);
+    c.blocks = kv_blocks_for(c.context) * c.sequences;
+    *ret_choice = c;
+    return 0;
+}
+
+/* Sums over the nodes of the plan what pools and memory have free. */
+static int look(const struct plan *plan, uint64_t *ret_huge, uint64_t *ret_plain, struct error *error)
+{
+    *ret_huge = *ret_plain = 0;
+    for (uint32_t n = 0; n < plan->node_count; n++) {
+        uint32_t os_node = plan->nodes[n].os_node;
+        struct pages_pool small, large;
+        uint64_t bytes;
+        bool again = false;
+        int r;
+
+        for (uint32_t i = 0; i < n && !again; i++)
+            again = plan->nodes[i].os_node == os_node;
+        if (again)                      /* invented nodes may share a real one */
+            continue;
+        r = pages_pool_read(os_node, PAGE_2M, &small, error);
+        if (r == 0)
+            r = pages_pool_read(os_node, PAGE_1G, &large, error);
+        if (r == 0)
+            r = pages_node_free(os_node, &bytes, error);
+        if (r < 0)
+            return r;
+        *ret_huge += small.free * PAGE_2M_BYTES + large.free * PAGE_1G_BYTES;
+        *ret_plain += bytes;
+    }
+    *ret_huge = min_u64(*ret_huge, pages_cgroup_room(PAGE_2M));
+    *ret_plain = min_u64(*ret_plain, pages_cgroup_room(PAGE_4K));
+    return 0;
+}
+
+int memory_choose(const struct memory_request *q, const struct plan *plan, struct memory_choice *ret_choice,
+                  struct error *error)
+{
+    uint64_t huge, plain, weights = 0, room, wanted;
+    int r = look(plan, &huge, &plain, error);
+
+    if (r < 0)
+        return r;
+    for (uint32_t n = 0; n < plan->node_count; n++)
+        weights += align_up(plan->nodes[n].weight_bytes, PAGE_2M_BYTES);
+    wanted = (uint64_t)kv_blocks_for(q->context ? q->context : MEMORY_CONTEXT_DEFAULT) * q->sequences *
+             kv_bytes_per_block(q->hparams);
+    room = less(huge, weights + plan->node_count * PAGE_2M_BYTES);
+    if (q->policy == ARENA_LADDER && room < wanted)
+        room = max_u64(room, less(plain, huge >= weights ? 0 : weights) / 2);
+    return memory_decide(q, room, ret_choice, error);
+}

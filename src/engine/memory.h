@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * How much context a model gets: decided at start from what the weights leave, never the training length by default.
+ * The decision itself is pure (memory_decide); memory_choose() asks the host and decides.
+ */
+
+#include "numa/arena.h"
+#include "numa/plan.h"
+#include "src/model/arch.h"
+
+#define MEMORY_CONTEXT_DEFAULT 4096u    /* positions a sequence gets where there is room and nothing is asked for */
+#define MEMORY_CONTEXT_MIN 128u
+
+struct memory_request {
+    const struct hparams *hparams;
+    uint32_t context;                   /* wanted; 0 = decide */
+    uint32_t sequences;                 /* wanted, >= 1 */
+    uint64_t kv_bytes;                  /* budget; 0 = what is left */
+    enum arena_policy policy;
+};
+
+struct memory_choice {
+    uint32_t context, sequences, blocks;
+    char note[160];
+};
+
+/* @room_bytes: what KV may take.  -ENOMEM with the numbers where even the least does not fit. */
+must_check int memory_decide(const struct memory_request *request, uint64_t room_bytes,
+                             struct memory_choice *ret_choice, struct error *error);
+/* Room: free huge pages less the weights where the pools hold those, else half of the nodes' free memory less them. */
+must_check int memory_choose(const struct memory_request *request, const struct plan *plan,
+                             struct memory_choice *ret_choice, struct error *error);
