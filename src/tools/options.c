@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "src/tools/options.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static int refuse_habit(const char *verb, int option)
+{
+    if (option == OPTION_MMAP)
+        return tool_usage(verb,
+                          "--mmap is refused: weights are read past the page cache into huge pages on the right node");
+    return tool_usage(
+        verb, "--memory-f32 is refused: keys and values are kept as f16, which is part of the numeric contract");
+}
+
+static bool set_io(struct model_options *o, const char *text)
+{
+    static const char *const names[] = { [IO_AUTO] = "auto", [IO_URING] = "uring", [IO_PREADV] = "preadv" };
+
+    for (uint32_t i = 0; i < ARRAY_LENGTH(names); i++)
+        if (strcmp(text, names[i]) == 0) {
+            o->io = (enum io_kind)i;
+            return true;
+        }
+    return false;
+}
+
+static bool set_placement(struct model_options *o, const char *text)
+{
+    static const char *const names[] = { [PLAN_SHARD] = "shard", [PLAN_LOCAL] = "local", [PLAN_MIRROR] = "mirror" };
+
+    for (uint32_t i = 0; i < ARRAY_LENGTH(names); i++)
+        if (strcmp(text, names[i]) == 0) {
+            o->policy = (enum plan_policy)i;
+            return true;
+        }
+    return false;
+}
+
+static bool set_memory(struct model_options *o, const char *text)
+{
+    o->memory = strcmp(text, "require-huge") == 0 ? ARENA_REQUIRE_HUGE : ARENA_LADDER;
+    return o->memory == ARENA_REQUIRE_HUGE || strcmp(text, "ladder") == 0;
+}
+
+static int set_words(struct model_options *o, const char *verb, int option, const char *a)
+{
+    struct error error = ERROR_NULL;
+
+    switch (option) {
+    case OPTION_ISA:
+        o->level_required = true;
+        if (kernel_level_from_name(a, &o->level) < 0)
+            return tool_usage(verb, "--isa \"%.32s\" is not known; ref, avx2", a);
+        return EXIT_OK;
+    case OPTION_ACTIVATIONS:
+        if (activations_parse(a, &o->wide_mask, &error) < 0)
+            return tool_usage(verb, "%s", error.text);
+        return EXIT_OK;
+    case OPTION_IO:
+        return set_io(o, a) ? EXIT_OK : tool_usage(verb, "--io \"%.32s\" is not known; auto, uring, preadv", a);
+    case OPTION_MEMORY:
+        return set_memory(o, a) ? EXIT_OK
+                                : tool_usage(verb, "--memory \"%.32s\" is not known; ladder, require-huge", a);
+    default:
+        return set_placement(o, a) ? EXIT_OK
+                                   : tool_usage(verb, "--placement \"%.32s\" is not known; shard, local, mirror", a);
+    }
+}
+
+bool model_option(struct model_options *o, const char *verb, int option, const char *a, int *ret_exit)
+{
+    *ret_exit = EXIT_OK;
+    switch (option) {
+    case 'm': o->model = a; return true;
+    case OPTION_TOPOLOGY: o->topology = a; return true;
+    case 'q': o->quiet = true; return true;
+    case 't':
+        if (!tool_u32(a, 1, TOPOLOGY_CORES_MAX, &o->threads))
+            *ret_exit = tool_usage(verb, "-t takes 1 to %d, not \"%.32s\"", TOPOLOGY_CORES_MAX, a);
+        return true;
+    case 'c':
+        if (!tool_u32(a, 0, 1u << 24, &o->context))
+            *ret_exit = tool_usage(verb, "-c takes 0 to 16777216, not \"%.32s\"", a);
+        return true;
+    case 'b':
+    case OPTION_CHUNK:
+        if (!tool_u32(a, 1, 65536, &o->prefill_chunk))
+            *ret_exit = tool_usage(verb, "--prefill-chunk takes 1 to 65536, not \"%.32s\"", a);
+        return true;
+    case OPTION_MLOCK: return true;     /* huge pages are never swapped, and what is not huge is locked anyway */
+    case OPTION_MMAP:
+    case OPTION_MEMORY_F32: *ret_exit = refuse_habit(verb, option); return true;
+    case OPTION_ISA:
+    case OPTION_ACTIVATIONS:
+    case OPTION_IO:
+    case OPTION_MEMORY:
+    case OPTION_PLACEMENT: *ret_exit = set_words(o, verb, option, a); return true;
+    default: return false;
+    }
+}
+
+void progress_print(void *arg, const struct loader_report *r)
+{
+    double seconds = (double)(r->now_ns - r->started_ns) * 1e-9,
+           rate = seconds > 0 ? (double)r->bytes_done / seconds : 0;
+    double left = rate > 0 ? (double)(r->bytes_total - r->bytes_done) / rate : 0;
+
+    (void)arg;
+    fprintf(stderr, "\rloading: %3.0f %% (%.2f/%.2f GB, %.2f GB/s, %.0f s left) ",
+            r->bytes_total ? 100.0 * (double)r->bytes_done / (double)r->bytes_total : 100.0,
+            (double)r->bytes_done * 1e-9, (double)r->bytes_total * 1e-9, rate * 1e-9, left);
+    if (r->bytes_done == r->bytes_total)
+        fprintf(stderr, "\n");
+}
+
+static void say_what_is_used(const struct instance_info *i)
+{
+    fprintf(stderr, "%s: %s, %u node%s, %u thread%s%s, activations %s, context %u; weights %.1f MB, KV %.1f MB"
+            " (1 GiB pages %.0f MB, 2 MiB pages %.0f MB, other %.0f MB)%s%s\n",
+            i->id, i->level, i->nodes, i->nodes == 1 ? "" : "s", i->threads, i->threads == 1 ? "" : "s",
+            i->oversubscribed ? " sharing cores" : i->pinned ? "" : " not pinned", i->activations, i->context,
+            (double)i->weight_bytes * 1e-6, (double)i->kv_bytes * 1e-6, (double)i->bytes_by_size[PAGE_1G] * 1e-6,
+            (double)i->bytes_by_size[PAGE_2M] * 1e-6, (double)i->bytes_by_size[PAGE_4K] * 1e-6, i->note[0] ? "; " : "",
+            i->note);
+}
+
+static int open_topologies(struct session *s, const char *invented, struct error *error)
+{
+    int r = topology_load(NULL, &s->host, error);
+
+    if (r == 0 && invented)
+        r = topology_load(invented, &s->topology, error);
+    return r;
+}
+
+int session_open(struct session *s, const struct model_options *o)
+{
+    struct error error = ERROR_NULL;
+    struct instance_config c = { .id = "model", .path = o->model, .policy = o->policy, .threads = o->threads,
+                                 .level = o->level, .level_required = o->level_required, .io = o->io,
+                                 .wide_mask = o->wide_mask, .context = o->context, .sequences = o->sequences,
+                                 .prefill_chunk = o->prefill_chunk, .memory = o->memory };
+
+    if (open_topologies(s, o->topology, &error) < 0)
+        return tool_fail(&error);
+    c.host = s->host;
+    c.topology = s->topology ? s->topology : s->host;
+    if (!o->quiet && isatty(STDERR_FILENO))
+        c.progress = progress_print;
+    if (instance_load(&c, &s->workers, &s->instance, &error) < 0) {
+        session_close(s);
+        return tool_fail(&error);
+    }
+    if (!o->quiet)
+        say_what_is_used(instance_info(s->instance));
+    return EXIT_OK;
+}
+
+void session_close(struct session *s)
+{
+    instance_free(s->instance);
+    workers_free(s->workers);
+    topology_free(s->topology);
+    topology_free(s->host);
+    *s = (struct session)SESSION_NULL;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tenon inspect: metadata, tensors and graph of a model file. */
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "src/graph/graph.h"
+#include "src/tools/tool.h"
+
+static int help(void)
+{
+    printf("usage: tenon inspect [-m] FILE [options]\n\n"
+           "      --graph      the operations of the model and the phases they are fused into\n"
+           "      --tensors    every tensor with its type and shape\n");
+    return EXIT_OK;
+}
+
+static void print_tensor(const struct gguf_tensor *t, struct buffer *out)
+{
+    buffer_printf(out, "  %-40.*s %-5s %llu x %llu", (int)min_u64(t->name.size, 256), (const char *)t->name.data,
+                  t->known ? tensor_types[t->type].name : "?", (unsigned long long)t->shape[0],
+                  (unsigned long long)t->shape[1]);
+    if (!t->known)
+        buffer_printf(out, " (type %u is not known)", t->file_type);
+    if (t->shape[2] != 1 || t->shape[3] != 1)
+        buffer_printf(out, " x %llu x %llu", (unsigned long long)t->shape[2], (unsigned long long)t->shape[3]);
+    buffer_printf(out, "  %llu bytes\n", (unsigned long long)t->bytes);
+}
+
+static void print_file(const struct gguf *g, bool tensors, struct buffer *out)
+{
+    buffer_printf(out, "GGUF version %u, %llu metadata keys, %llu tensors\n", gguf_version(g),
+                  (unsigned long long)gguf_kv_count(g), (unsigned long long)gguf_tensor_count(g));
+    for (uint64_t i = 0; i < gguf_kv_count(g); i++) {
+        struct span key = gguf_kv_key(g, i);
+
+        buffer_printf(out, "  %-44.*s ", (int)min_u64(key.size, 256), (const char *)key.data);
+        gguf_kv_print(g, i, out);
+        buffer_put_u8(out, '\n');
+    }
+    for (uint64_t i = 0; tensors && i < gguf_tensor_count(g); i++)
+        print_tensor(gguf_tensor_at(g, i), out);
+}
+
+static int open_gguf(const char *path, struct gguf **ret_gguf, struct error *error)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), r;
+
+    if (fd < 0)
+        return error_set(error, -errno, "cannot open %s: %s", path, strerror(errno));
+    r = gguf_read(fd, ret_gguf, error);
+    close(fd);
+    if (r < 0)
+        error_prefix(error, "%s", path);
+    return r;
+}
+
+static int inspect(const char *path, bool graph, bool tensors)
+{
+    struct buffer out = BUFFER_NULL;
+    struct error error = ERROR_NULL;
+    struct model *model = NULL;
+    struct gguf *gguf = NULL;
+    int r = graph ? model_open(path, &model, &error) : open_gguf(path, &gguf, &error), code;
+
+    if (r == 0 && graph)
+        graph_print(model, &out);
+    else if (r == 0)
+        print_file(gguf, tensors, &out);
+    code = r < 0 ? tool_fail(&error) : tool_put(&out);
+    buffer_deinit(&out);
+    gguf_free(gguf);
+    model_close(model);
+    return code;
+}
+
+int verb_inspect(int argc, char **argv)
+{
+    static const struct option longs[] = {
+        { "model", required_argument, NULL, 'm' }, { "graph", no_argument, NULL, 'g' },
+        { "tensors", no_argument, NULL, 't' },     { "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 },
+    };
+    const char *model = NULL;
+    bool graph = false, tensors = false;
+    int c;
+
+    while ((c = getopt_long(argc, argv, "m:h", longs, NULL)) >= 0)
+        switch (c) {
+        case 'm': model = optarg; break;
+        case 'g': graph = true; break;
+        case 't': tensors = true; break;
+        case 'h': return help();
+        default: return tool_usage("inspect", "an option was not understood");
+        }
+    if (!model && optind < argc)
+        model = argv[optind++];
+    if (!model || optind < argc)
+        return tool_usage("inspect", "give one FILE");
+    return inspect(model, graph, tensors);
+}
