@@ -66,7 +66,7 @@ static int set_synthetic(hwloc_topology_t hw, const char *text, struct error *er
 
 static int load_hwloc(const char *synthetic, hwloc_topology_t *ret_hw, struct error *error)
 {
-    hwloc_topology_t hw;
+    hwloc_topology_t hw = NULL;
 
     if (hwloc_topology_init(&hw))
         return error_set(error, -ENOMEM, "hwloc cannot start: %s", strerror(errno));
@@ -85,7 +85,40 @@ static int load_hwloc(const char *synthetic, hwloc_topology_t *ret_hw, struct er
     return 0;
 }
 
-static int fill_nodes(hwloc_topology_t hw, struct topology *t, struct error *error)
+/* hwloc's nodes, by its logical index. */
+struct view {
+    hwloc_topology_t hw = NULL;
+    uint32_t count;
+    hwloc_obj_t nodes[TOPOLOGY_NODES_MAX];
+    uint32_t index[TOPOLOGY_NODES_MAX];         /* in our topology; UINT32_MAX for a node without memory */
+    uint8_t distance[TOPOLOGY_NODES_MAX][TOPOLOGY_NODES_MAX];
+};
+
+static void view_distances(struct view *v)
+{
+    struct hwloc_distances_s *d;
+    unsigned count = 1;
+
+    for (uint32_t i = 0; i < v->count; i++) {
+        for (uint32_t j = 0; j < v->count; j++)
+            v->distance[i][j] = i == j ? DISTANCE_LOCAL : DISTANCE_REMOTE;
+    }
+    if (hwloc_distances_get_by_type(v->hw, HWLOC_OBJ_NUMANODE, &count, &d, HWLOC_DISTANCES_KIND_MEANS_LATENCY, 0) ||
+        count == 0)
+        return;
+    for (unsigned i = 0; i < d->nbobjs; i++) {
+        for (unsigned j = 0; j < d->nbobjs; j++) {
+            if (!d->objs[i] || !d->objs[j] || d->objs[i]->logical_index >= v->count ||
+                d->objs[j]->logical_index >= v->count)
+                continue;
+            uint64_t value = max_u64(1, min_u64(255, d->values[i * d->nbobjs + j]));
+            v->distance[d->objs[i]->logical_index][d->objs[j]->logical_index] = (uint8_t)value;
+        }
+    }
+    hwloc_distances_release(v->hw, d);
+}
+
+static int view_init(struct view *v, hwloc_topology_t hw, struct error *error)
 {
     int count = hwloc_get_nbobjs_by_type(hw, HWLOC_OBJ_NUMANODE);
 
@@ -93,66 +126,72 @@ static int fill_nodes(hwloc_topology_t hw, struct topology *t, struct error *err
         return error_set(error, -ENODEV, "hwloc finds no memory node on this machine");
     if (count > TOPOLOGY_NODES_MAX)
         return error_set(error, -E2BIG, "%d memory nodes; at most %d are supported", count, TOPOLOGY_NODES_MAX);
-    t->node_count = (uint32_t)count;
-    for (uint32_t i = 0; i < t->node_count; i++) {
-        hwloc_obj_t node = hwloc_get_obj_by_type(hw, HWLOC_OBJ_NUMANODE, i);
-        t->nodes[i].os_node = node->os_index;
-        t->nodes[i].memory_bytes = node->attr->numanode.local_memory;
-    }
+    v->hw = hw;
+    v->count = (uint32_t)count;
+    for (uint32_t i = 0; i < v->count; i++)
+        v->nodes[i] = hwloc_get_obj_by_type(hw, HWLOC_OBJ_NUMANODE, i);
+    view_distances(v);
     return 0;
 }
 
-static void fill_distances(hwloc_topology_t hw, struct topology *t)
+/* A node without memory, which the kernel makes for CPUs beside none, can hold no shard: it is no node to us. */
+static int fill_nodes(struct view *v, bool drop_empty, struct topology *t, struct error *error)
 {
-    struct hwloc_distances_s *d;
-    unsigned count = 1;
-
-    for (uint32_t i = 0; i < t->node_count; i++) {
-        for (uint32_t j = 0; j < t->node_count; j++)
-            t->distance[i][j] = i == j ? DISTANCE_LOCAL : DISTANCE_REMOTE;
+    for (uint32_t i = 0; i < v->count; i++) {
+        uint64_t memory_bytes = v->nodes[i]->attr->numanode.local_memory;
+        v->index[i] = UINT32_MAX;
+        if (drop_empty && memory_bytes == 0)
+            continue;
+        v->index[i] = t->node_count;
+        t->nodes[t->node_count++] = (struct topology_node){ .os_node = v->nodes[i]->os_index,
+                                                            .memory_bytes = memory_bytes };
     }
-    if (hwloc_distances_get_by_type(hw, HWLOC_OBJ_NUMANODE, &count, &d, HWLOC_DISTANCES_KIND_MEANS_LATENCY, 0) ||
-        count == 0)
-        return;
-    for (unsigned i = 0; i < d->nbobjs; i++) {
-        for (unsigned j = 0; j < d->nbobjs; j++) {
-            if (!d->objs[i] || !d->objs[j] || d->objs[i]->logical_index >= t->node_count ||
-                d->objs[j]->logical_index >= t->node_count)
-                continue;
-            uint64_t value = max_u64(1, min_u64(255, d->values[i * d->nbobjs + j]));
-            t->distance[d->objs[i]->logical_index][d->objs[j]->logical_index] = (uint8_t)value;
+    for (uint32_t i = 0; i < v->count; i++) {
+        for (uint32_t j = 0; j < v->count; j++) {
+            if (v->index[i] != UINT32_MAX && v->index[j] != UINT32_MAX)
+                t->distance[v->index[i]][v->index[j]] = v->distance[i][j];
         }
     }
-    hwloc_distances_release(hw, d);
+    return t->node_count > 0 ? 0 : error_set(error, -ENODEV, "no node of this machine has memory");
 }
 
 /*
  * A core can have two nodes beside it (DRAM and HBM), and a node can span several others: the narrowest node
- * that holds the CPU is its own, of equals the one with the lowest number, which is the DRAM.  A CPU whose node
- * has no memory, or none that we may use, goes to the first of those that hwloc thinks near.
+ * that holds the CPU is its own, of equals the one with the lowest number, which is the DRAM.  UINT32_MAX where
+ * none does, because our cpuset leaves that node out.
  */
-static uint32_t node_of(hwloc_topology_t hw, hwloc_obj_t pu, const struct topology *t)
+static uint32_t narrowest_node(const struct view *v, hwloc_obj_t pu)
 {
-    uint32_t best = 0;
+    uint32_t best = UINT32_MAX;
     int best_weight = INT32_MAX;
 
-    for (uint32_t i = 0; i < t->node_count; i++) {
-        hwloc_obj_t node = hwloc_get_obj_by_type(hw, HWLOC_OBJ_NUMANODE, i);
-        if (!node->cpuset || !hwloc_bitmap_isset(node->cpuset, pu->os_index))
+    for (uint32_t i = 0; i < v->count; i++) {
+        if (!v->nodes[i]->cpuset || !hwloc_bitmap_isset(v->nodes[i]->cpuset, pu->os_index))
             continue;
-        int weight = hwloc_bitmap_weight(node->cpuset);
-        if (weight < best_weight || (weight == best_weight && t->nodes[i].os_node < t->nodes[best].os_node)) {
+        int weight = hwloc_bitmap_weight(v->nodes[i]->cpuset);
+        if (weight < best_weight || (weight == best_weight && v->nodes[i]->os_index < v->nodes[best]->os_index)) {
             best = i;
             best_weight = weight;
         }
     }
-    if (best_weight != INT32_MAX)
-        return best;
-    for (uint32_t i = 0; i < t->node_count; i++) {
-        if (pu->nodeset && hwloc_bitmap_isset(pu->nodeset, t->nodes[i].os_node))
-            return i;
+    return best;
+}
+
+/* A CPU that has no memory beside it goes to the nearest node, or to the first of those that hwloc thinks near. */
+static uint32_t node_of(const struct view *v, hwloc_obj_t pu)
+{
+    uint32_t own = narrowest_node(v, pu), best = UINT32_MAX;
+
+    if (own != UINT32_MAX && v->index[own] != UINT32_MAX)
+        return v->index[own];
+    for (uint32_t i = 0; i < v->count; i++) {
+        bool near = own != UINT32_MAX || (pu->nodeset && hwloc_bitmap_isset(pu->nodeset, v->nodes[i]->os_index));
+        if (v->index[i] == UINT32_MAX || !near)
+            continue;
+        if (best == UINT32_MAX || (own != UINT32_MAX && v->distance[own][i] < v->distance[own][best]))
+            best = i;
     }
-    return 0;
+    return best == UINT32_MAX ? 0 : v->index[best];
 }
 
 static bool usable(hwloc_topology_t hw, hwloc_obj_t pu, const struct affinity *affinity)
@@ -165,16 +204,16 @@ static bool usable(hwloc_topology_t hw, hwloc_obj_t pu, const struct affinity *a
  * Walks hardware threads in hwloc's order, in which those of a core, and the cores under one L3, are
  * neighbours; the first usable thread of a core is its worker's, the second the sibling.
  */
-static int collect_cores(hwloc_topology_t hw, const struct affinity *affinity, const struct topology *t,
-                         struct topology_core *cores, uint32_t *ret_count, struct error *error)
+static int collect_cores(const struct view *v, const struct affinity *affinity, struct topology_core *cores,
+                         uint32_t *ret_count, struct error *error)
 {
     hwloc_obj_t pu = NULL, last_core = NULL;
     uint32_t count = 0;
 
-    while ((pu = hwloc_get_next_obj_by_type(hw, HWLOC_OBJ_PU, pu))) {
-        if (!usable(hw, pu, affinity))
+    while ((pu = hwloc_get_next_obj_by_type(v->hw, HWLOC_OBJ_PU, pu))) {
+        if (!usable(v->hw, pu, affinity))
             continue;
-        hwloc_obj_t core = hwloc_get_ancestor_obj_by_type(hw, HWLOC_OBJ_CORE, pu);
+        hwloc_obj_t core = hwloc_get_ancestor_obj_by_type(v->hw, HWLOC_OBJ_CORE, pu);
         if (core && core == last_core) {
             if (cores[count - 1].os_sibling == UINT32_MAX)
                 cores[count - 1].os_sibling = pu->os_index;
@@ -183,7 +222,7 @@ static int collect_cores(hwloc_topology_t hw, const struct affinity *affinity, c
         if (count == TOPOLOGY_CORES_MAX)
             return error_set(error, -E2BIG, "more than %d usable cores; restrict the process with taskset or "
                              "AllowedCPUs=", TOPOLOGY_CORES_MAX);
-        cores[count++] = (struct topology_core){ .node = node_of(hw, pu, t), .os_cpu = pu->os_index,
+        cores[count++] = (struct topology_core){ .node = node_of(v, pu), .os_cpu = pu->os_index,
                                                  .os_sibling = UINT32_MAX };
         last_core = core;
     }
@@ -193,13 +232,13 @@ static int collect_cores(hwloc_topology_t hw, const struct affinity *affinity, c
     return 0;
 }
 
-static int fill_cores(hwloc_topology_t hw, const struct affinity *affinity, struct topology *t, struct error *error)
+static int fill_cores(const struct view *v, const struct affinity *affinity, struct topology *t, struct error *error)
 {
     struct topology_core *cores = calloc(TOPOLOGY_CORES_MAX, sizeof *cores);
 
     if (!cores)
         return error_set(error, -ENOMEM, "no memory for the topology");
-    int r = collect_cores(hw, affinity, t, cores, &t->core_count, error);
+    int r = collect_cores(v, affinity, cores, &t->core_count, error);
     for (uint32_t n = 0, next = 0; r == 0 && n < t->node_count; n++) {
         t->nodes[n].core_first = next;
         for (uint32_t i = 0; i < t->core_count; i++) {
@@ -224,7 +263,8 @@ static void fill_caches(hwloc_topology_t hw, struct topology *t)
 
 int topology_build(const struct topology_sources *sources, struct topology **ret_topology, struct error *error)
 {
-    hwloc_topology_t hw;
+    hwloc_topology_t hw = NULL;
+    struct view view = { .count = 0 };
     int r = load_hwloc(sources->synthetic, &hw, error);
 
     if (r)
@@ -235,11 +275,12 @@ int topology_build(const struct topology_sources *sources, struct topology **ret
         return error_set(error, -ENOMEM, "no memory for the topology");
     }
     t->synthetic = sources->synthetic != NULL;
-    r = fill_nodes(hw, t, error);
+    r = view_init(&view, hw, error);
     if (r == 0)
-        r = fill_cores(hw, sources->affinity, t, error);
+        r = fill_nodes(&view, sources->drop_empty, t, error);
+    if (r == 0)
+        r = fill_cores(&view, sources->affinity, t, error);
     if (r == 0) {
-        fill_distances(hw, t);
         fill_caches(hw, t);
         /* Where a quota file makes no sense the note says so; a guess would be worse than none. */
         if (sources->root)
@@ -263,6 +304,7 @@ int topology_load(const char *synthetic, struct topology **ret_topology, struct 
             return error_set(error, r, "cannot read the CPU affinity of this process: %s", strerror(-r));
         sources.root = "";
         sources.affinity = &affinity;
+        sources.drop_empty = true;
     }
     int r = topology_build(&sources, ret_topology, error);
     affinity_deinit(&affinity);

@@ -2,7 +2,8 @@
 #pragma once
 
 /*
- * The host as placement sees it: memory nodes, the cores beside them, the distances between.
+ * The host as placement sees it: nodes that have memory, the cores beside them, the distances between.  Cores
+ * beside no memory belong to the nearest node that has some.
  *
  * hwloc discovers, and stays inside topology.c.  What leaves this module is flat and read-only:
  * after topology_load() any thread may read it without a lock, until topology_free().

@@ -10,6 +10,7 @@ struct topology_sources {
     const char *synthetic;              /* NULL = hwloc's view of this host */
     const char *root;                   /* before /proc and /sys when the quota is read; NULL = no quota */
     const struct affinity *affinity;    /* CPUs that may be used; NULL = all */
+    bool drop_empty;                    /* leave out nodes without memory; invented ones need not name theirs */
 };
 
 must_check int topology_build(const struct topology_sources *sources, struct topology **ret_topology,

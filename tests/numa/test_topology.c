@@ -107,6 +107,27 @@ static void test_memory_only(void **state)
     topology_free(t);
 }
 
+/* Nodes that have CPUs but no memory are none: their cores go to the nearest that has. */
+static void test_node_without_memory(void **state)
+{
+    (void)state;
+    struct topology_sources sources = { .drop_empty = true,
+                                        .synthetic = "[numa(memory=4GB)] pack:2 [numa(memory=0)] core:2 pu:1" };
+    struct error error = ERROR_NULL;
+    struct topology *t;
+
+    assert_int_equal(topology_build(&sources, &t, &error), 0);
+    assert_int_equal(t->node_count, 1);
+    assert_int_equal(t->core_count, 4);
+    assert_int_equal(t->nodes[0].os_node, 2);
+    assert_int_equal(t->distance[0][0], 10);
+    check_slices(t);
+    topology_free(t);
+    sources.synthetic = "pack:2 [numa(memory=0)] core:2 pu:1";
+    assert_int_equal(topology_build(&sources, &t, &error), -ENODEV);
+    assert_non_null(strstr(error.text, "memory"));
+}
+
 static void test_nearest(void **state)
 {
     (void)state;
@@ -380,6 +401,7 @@ int main(void)
         cmocka_unit_test(test_without_smt_and_without_cores),
         cmocka_unit_test(test_sparse_ids),
         cmocka_unit_test(test_memory_only),
+        cmocka_unit_test(test_node_without_memory),
         cmocka_unit_test(test_nearest),
         cmocka_unit_test(test_caches),
         cmocka_unit_test(test_affinity),
