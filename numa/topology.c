@@ -87,7 +87,7 @@ static int load_hwloc(const char *synthetic, hwloc_topology_t *ret_hw, struct er
 
 /* hwloc's nodes, by its logical index. */
 struct view {
-    hwloc_topology_t hw = NULL;
+    hwloc_topology_t hw;
     uint32_t count;
     hwloc_obj_t nodes[TOPOLOGY_NODES_MAX];
     uint32_t index[TOPOLOGY_NODES_MAX];         /* in our topology; UINT32_MAX for a node without memory */
