@@ -7,12 +7,16 @@
 #include "src/tools/tool.h"
 
 static const struct verb verbs[] = {
+    { "run", "generate text from a prompt, in this process or through a daemon", verb_run },
+    { "chat", "talk with a model, in this process or through a daemon", verb_chat },
     { "tokenize", "show the token ids of a text", verb_tokenize },
     { "logits", "write the logits of given tokens as .npy", verb_logits },
     { "eval", "measure a model: perplexity", verb_eval },
     { "inspect", "show what a model file holds", verb_inspect },
     { "plan", "show where a model would lie on this host or an invented one", verb_plan },
     { "bench", "measure prefill, decode and memory bandwidth in one run", verb_bench },
+    { "ctl", "ask a daemon: ping, status, metrics", verb_ctl },
+    { "raw", "send frames to a daemon, show what comes back as JSON", verb_raw },
 };
 
 static void help(FILE *to)

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tenon ctl: what a daemon says of itself. */
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "src/tools/remote.h"
+
+static int help(void)
+{
+    printf("usage: tenon ctl ping|status|metrics [--socket PATH]\n\n"
+           "  ping       round trip; exit 69 when nobody answers\n"
+           "  status     the models: state, level, nodes, threads, memory\n"
+           "  metrics    counters as Prometheus reads them\n"
+           "      --socket PATH   default $TENON_SOCKET, /run/tenon/tenon.sock, $XDG_RUNTIME_DIR/tenon.sock\n");
+    return EXIT_OK;
+}
+
+static int ping(struct tenon *tenon)
+{
+    struct tenon_error error;
+    uint64_t ns;
+
+    if (tenon_ping(tenon, &ns, &error) != TENON_OK)
+        return remote_fail(&error);
+    printf("%s answers in %.1f us\n", tenon_server(tenon)->name, (double)ns * 1e-3);
+    return EXIT_OK;
+}
+
+static const char *state_name(uint32_t state)
+{
+    static const char *const names[] = { "unknown", "loading", "ready", "draining", "gone", "failed" };
+
+    return names[state < ARRAY_LENGTH(names) ? state : 0];
+}
+
+static void print_loading(const struct tenon_model_info *i)
+{
+    double seconds = (double)i->load_ns * 1e-9;
+
+    printf("%s: %s, %.0f %% (%.2f/%.2f GB, %.2f GB/s)\n", i->id, state_name(i->state),
+           i->load_bytes_total ? 100.0 * (double)i->load_bytes_done / (double)i->load_bytes_total : 0.0,
+           (double)i->load_bytes_done * 1e-9, (double)i->load_bytes_total * 1e-9,
+           seconds > 0 ? (double)i->load_bytes_done / seconds * 1e-9 : 0.0);
+}
+
+static void print_model(const struct tenon_model_info *i)
+{
+    double seconds = (double)i->load_ns * 1e-9;
+
+    if (i->state == TENON_LOADING) {
+        print_loading(i);
+        return;
+    }
+    printf("%s: %s, %s (%s)\n", i->id, state_name(i->state), i->architecture, i->name);
+    printf("  tensors     %s\n", i->file_types);
+    printf("  level       %s, activations %s\n", i->level, i->activations);
+    printf("  placement   %u node%s, %u thread%s%s\n", i->nodes, i->nodes == 1 ? "" : "s", i->threads,
+           i->threads == 1 ? "" : "s", i->oversubscribed ? " sharing cores" : i->pinned ? ", pinned" : ", not pinned");
+    printf("  memory      weights %.1f MB, KV %.1f MB, scratch %.1f MB\n", (double)i->weight_bytes * 1e-6,
+           (double)i->kv_bytes * 1e-6, (double)i->scratch_bytes * 1e-6);
+    for (size_t p = 0; p < i->page_count; p++)
+        printf("  pages       %.1f MB in pages of %llu KiB\n", (double)i->pages[p].bytes * 1e-6,
+               (unsigned long long)i->pages[p].page_size >> 10);
+    printf("  context     %u positions x %u sequences (trained for %u)\n", i->context, i->sequences,
+           i->context_trained);
+    printf("  load        %.2f GB in %.2f s (%.2f GB/s), checksum %016llx\n", (double)i->load_bytes_total * 1e-9,
+           seconds, seconds > 0 ? (double)i->load_bytes_total / seconds * 1e-9 : 0.0, (unsigned long long)i->checksum);
+    if (i->note && i->note[0])
+        printf("  note        %s\n", i->note);
+}
+
+static int status(struct tenon *tenon)
+{
+    struct tenon_models *models;
+    struct tenon_error error;
+    int code = EXIT_OK;
+
+    if (tenon_models(tenon, &models, &error) != TENON_OK)
+        return remote_fail(&error);
+    for (size_t i = 0; i < models->count && code == EXIT_OK; i++) {
+        struct tenon_model_info *info;
+
+        if (tenon_model_info(tenon, models->items[i].id, &info, &error) != TENON_OK) {
+            code = remote_fail(&error);
+            continue;
+        }
+        print_model(info);
+        tenon_model_info_free(info);
+    }
+    tenon_models_free(models);
+    return code;
+}
+
+static int metrics(struct tenon *tenon)
+{
+    struct tenon_error error;
+    struct tenon_text *text;
+
+    if (tenon_metrics(tenon, &text, &error) != TENON_OK)
+        return remote_fail(&error);
+    fwrite(text->data, 1, text->size, stdout);
+    tenon_text_free(text);
+    return EXIT_OK;
+}
+
+int verb_ctl(int argc, char **argv)
+{
+    static const struct { const char *name; int (*run)(struct tenon *tenon); } commands[] = {
+        { "ping", ping }, { "status", status }, { "metrics", metrics },
+    };
+    static const struct option longs[] = {
+        {"socket", required_argument, NULL, 's'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+    const char *socket = NULL;
+    struct tenon_error error;
+    struct tenon *tenon;
+    int c, code = EXIT_USAGE;
+
+    while ((c = getopt_long(argc, argv, "h", longs, NULL)) >= 0) {
+        if (c == 'h')
+            return help();
+        if (c != 's')
+            return tool_usage("ctl", "an option was not understood");
+        socket = optarg;
+    }
+    if (optind + 1 != argc)
+        return tool_usage("ctl", "say one of ping, status, metrics");
+    for (size_t i = 0; i < ARRAY_LENGTH(commands); i++) {
+        if (strcmp(argv[optind], commands[i].name) != 0)
+            continue;
+        if (tenon_open(socket, &(struct tenon_options){ .name = "tenon ctl" }, &tenon, &error) != TENON_OK)
+            return remote_fail(&error);
+        code = commands[i].run(tenon);
+        tenon_close(tenon);
+        return code;
+    }
+    return tool_usage("ctl", "\"%.32s\" is not known; ping, status, metrics", argv[optind]);
+}
