@@ -2,7 +2,8 @@
 /*
  * One answer: the hash of logits and text over levels x threads x nodes x company x prefill chunk x reader.
  *
- *   one_answer MODEL full|pairwise      exit 0: one hash; 1: they differ, or something else than asked for was used;
+ *   one_answer MODEL [full|pairwise] ; without a word: full where TENON_TEST_LONG is set
+ *     exit 0: one hash; 1: they differ, or something else than asked for was used;
  * 77: skipped
  *
  * At the end one kernel is broken on purpose (its first output's last bit): the hash must notice.
@@ -300,6 +301,11 @@ static int prove(const char *path, const struct host *host, bool full)
     return 0;
 }
 
+static bool wants_full(int argc, char **argv)
+{
+    return argc == 3 ? strcmp(argv[2], "full") == 0 : getenv("TENON_TEST_LONG") != NULL;
+}
+
 int main(int argc, char **argv)
 {
     struct host host = { .real = NULL };
@@ -307,8 +313,8 @@ int main(int argc, char **argv)
     struct error error = ERROR_NULL;
     int code;
 
-    if (argc != 3 || (strcmp(argv[2], "full") != 0 && strcmp(argv[2], "pairwise") != 0)) {
-        fprintf(stderr, "usage: one_answer MODEL full|pairwise\n");
+    if (argc < 2 || argc > 3 || (argc == 3 && strcmp(argv[2], "full") != 0 && strcmp(argv[2], "pairwise") != 0)) {
+        fprintf(stderr, "usage: one_answer MODEL [full|pairwise]\n");
         return 2;
     }
     if (kernel_ops_init(&ops, KERNEL_LEVEL_COUNT - 1) != KERNEL_LEVEL_COUNT - 1) {
@@ -321,7 +327,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s\n", error.text);
         return 1;
     }
-    code = prove(argv[1], &host, strcmp(argv[2], "full") == 0);
+    code = prove(argv[1], &host, wants_full(argc, argv));
     topology_free(host.real);
     topology_free(host.nodes[0]);
     topology_free(host.nodes[1]);
