@@ -18,7 +18,9 @@ ROOT = HERE.parent.parent
 
 
 def outputs(wire):
-    return {
+    """Path -> text or bytes."""
+    seeds = {f'tests/fuzz/corpus/wire/{name}': data for name, data in vectors.corpus(wire).items()}
+    return seeds | {
         'src/wire/wire_gen.h': c.header(wire),
         'src/wire/wire_gen.c': c.source(wire),
         'src/client/python/tenon/wire_gen.py': python.render(wire),
@@ -40,12 +42,13 @@ def main(arguments):
         return 1
     stale = []
     for name, text in made.items():
-        path = ROOT / name
-        if path.exists() and path.read_text(encoding='utf-8') == text:
+        path, data = ROOT / name, text if isinstance(text, bytes) else text.encode()
+        if path.exists() and path.read_bytes() == data:
             continue
         stale.append(name)
         if not arguments:
-            path.write_text(text, encoding='utf-8')
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
             print(f'wrote {name}')
     if arguments and stale:
         print('not fresh, run src/wire/generate.py: ' + ', '.join(stale), file=sys.stderr)

@@ -399,6 +399,17 @@ def as_json(wire):
     return '{"about": ' + json.dumps(about) + ',\n"vectors": [\n' + ',\n'.join(lines) + '\n]}\n'
 
 
+def corpus(wire):
+    """Seeds for the fuzzer: name -> bytes.  A full and a hostile frame of each kind."""
+    out = {}
+    for e in Vectors(wire).list:
+        name = e['name'].lower().replace(': ', '-').replace(' ', '-').replace('^', '')
+        if e['name'].endswith(': full') or e.get('error') and e['name'].startswith(('GENERATE', 'TOKENIZE_REPLY')):
+            if len(e['frame']) < 2048:
+                out[f'{name}.frame'] = bytes.fromhex(e['frame'])
+    return out
+
+
 def dictionary(wire):
     """Pieces that a mutating fuzzer would find late: headers, tags, magic."""
     out = ['# Made by src/wire/generate.py; do not edit.']
