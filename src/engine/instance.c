@@ -261,8 +261,11 @@ static int load_weights(struct instance *in, const struct instance_config *c, st
 {
     struct weights_config w = { .io = c->io, .memory = c->memory, .allow_1g = true, .progress = c->progress,
                                 .progress_arg = c->progress_arg };
+    int r = weights_load(in->model, in->plan, workers, &w, &in->weights, error);
 
-    return weights_load(in->model, in->plan, workers, &w, &in->weights, error);
+    if (r < 0)
+        error_prefix(error, "%s", c->path);
+    return r;
 }
 
 /* Plan once for the weights, decide the KV memory from what is left, plan again with it. */
