@@ -92,6 +92,8 @@ struct bridge *bridge_free(struct bridge *bridge);
 
 /* 0, or 1: no room now. */
 must_check int bridge_command(struct bridge *bridge, const struct bridge_command *command);
+/* Wakes the engine's thread for nothing, so that BRIDGE_BEAT grows if it is alive. */
+static inline void bridge_nudge(struct bridge *bridge) { doze_wake(&bridge->doze); }
 /* The oldest event, or false. */
 bool bridge_peek(struct bridge *bridge, struct bridge_event *ret_event);
 void bridge_drop(struct bridge *bridge);

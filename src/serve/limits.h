@@ -25,7 +25,7 @@ struct limits {
 #define LIMITS_DEFAULT {                                                                                        \
     .connections = WIRE_LIMIT_CONNECTIONS, .connections_uid = WIRE_LIMIT_CONNECTIONS_UID,                       \
     .in_flight = WIRE_LIMIT_IN_FLIGHT, .in_flight_uid = WIRE_LIMIT_IN_FLIGHT_UID, .queue = 512,                 \
-    .output_queue = WIRE_LIMIT_OUTPUT_QUEUE, .bytes_uid = UINT64_C(256) << 20,                                  \
+    .output_queue = WIRE_LIMIT_OUTPUT_QUEUE, .bytes_uid = UINT64_C(640) << 20,                                  \
     .handshake_ms = WIRE_LIMIT_HANDSHAKE_MS, .frame_ms = WIRE_LIMIT_FRAME_MS, .stall_ms = WIRE_LIMIT_STALL_MS,  \
     .inline_text = 16384,                                                                                       \
 }
