@@ -62,7 +62,15 @@ static inline uint32_t load_u32(const uint8_t *p)
     return u;
 }
 
+static inline uint64_t load_u64(const uint8_t *p)
+{
+    uint64_t u;
+    memcpy(&u, p, sizeof u);
+    return u;
+}
+
 static inline void store_u32(uint8_t *p, uint32_t u) { memcpy(p, &u, sizeof u); }
+static inline void store_u64(uint8_t *p, uint64_t u) { memcpy(p, &u, sizeof u); }
 
 static inline int float_is_finite(float f) { return (float_bits(f) & FLOAT_MAGNITUDE) < FLOAT_INFINITY; }
 

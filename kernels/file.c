@@ -3,39 +3,63 @@
 
 #include "kernels/bits.h"
 
-static void nibbles_32(const uint8_t *qs, uint8_t *q)
+/*
+ * Bytes four at a time, so that the compiler makes vectors of them (there are no 8-bit shifts): q = p >> shift & mask,
+ * or q |= (p >> shift & mask) << up.  A mask repeats one byte's and holds nothing that a shift brings across bytes.
+ */
+static inline void cut(uint8_t *q, const uint8_t *p, unsigned bytes, unsigned shift, uint32_t mask)
 {
-    for (unsigned i = 0; i < 16; i++) {
-        q[i] = qs[i] & 15;
-        q[16 + i] = qs[i] >> 4;
-    }
+    for (unsigned i = 0; i < bytes; i += 4)
+        store_u32(q + i, load_u32(p + i) >> shift & mask);
 }
 
-/* Adds bit k of the little-endian word @qh as bit 4 of q[k]. */
-static void fifth_bits_32(const uint8_t *qh, uint8_t *q)
+static inline void cut_or(uint8_t *q, const uint8_t *p, unsigned bytes, unsigned shift, uint32_t mask, unsigned up)
 {
-    for (unsigned byte = 0; byte < 4; byte++)
-        for (unsigned i = 0; i < 8; i++)
-            q[8 * byte + i] |= (uint8_t)((qh[byte] >> i & 1) << 4);
+    for (unsigned i = 0; i < bytes; i += 4)
+        store_u32(q + i, load_u32(q + i) | (load_u32(p + i) >> shift & mask) << up);
+}
+
+#define MASK_1 0x01010101u
+#define MASK_2 0x03030303u
+#define MASK_4 0x0f0f0f0fu
+
+/* @bytes low nibbles, then as many high ones. */
+static inline void nibbles(uint8_t *q, const uint8_t *qs, unsigned bytes)
+{
+    cut(q, qs, bytes, 0, MASK_4);
+    cut(q + bytes, qs, bytes, 4, MASK_4);
+}
+
+/*
+ * Adds bit k of the little-endian word at @qh as bit 4 of q[k]: each byte goes to eight places, each place keeps its own
+ * bit of it, and what is not zero carries into bit 7 when 127 is added.
+ */
+static inline void fifth_bits_32(const uint8_t *qh, uint8_t *q)
+{
+    for (unsigned byte = 0; byte < 4; byte++) {
+        uint64_t kept = qh[byte] * 0x0101010101010101ull & 0x8040201008040201ull;
+        uint64_t fifth = (kept + 0x7f7f7f7f7f7f7f7full) >> 3 & 0x1010101010101010ull;
+        store_u64(q + 8 * byte, load_u64(q + 8 * byte) | fifth);
+    }
 }
 
 static void read_q4_0(const uint8_t *p, struct file_block *ret)
 {
     ret->d = load_u16(p);
-    nibbles_32(p + 2, ret->q);
+    nibbles(ret->q, p + 2, 16);
 }
 
 static void read_q4_1(const uint8_t *p, struct file_block *ret)
 {
     ret->d = load_u16(p);
     ret->m = load_u16(p + 2);
-    nibbles_32(p + 4, ret->q);
+    nibbles(ret->q, p + 4, 16);
 }
 
 static void read_q5_0(const uint8_t *p, struct file_block *ret)
 {
     ret->d = load_u16(p);
-    nibbles_32(p + 6, ret->q);
+    nibbles(ret->q, p + 6, 16);
     fifth_bits_32(p + 2, ret->q);
 }
 
@@ -43,7 +67,7 @@ static void read_q5_1(const uint8_t *p, struct file_block *ret)
 {
     ret->d = load_u16(p);
     ret->m = load_u16(p + 2);
-    nibbles_32(p + 8, ret->q);
+    nibbles(ret->q, p + 8, 16);
     fifth_bits_32(p + 4, ret->q);
 }
 
@@ -54,16 +78,11 @@ static void read_q8_0(const uint8_t *p, struct file_block *ret)
 }
 
 /* 64 bytes: two halves of 128 values, each 32 bytes of four pairs. */
-static void pairs_256(const uint8_t *qs, uint8_t *q)
+static inline void pairs_256(const uint8_t *qs, uint8_t *q)
 {
-    for (unsigned half = 0; half < 2; half++, qs += 32, q += 128) {
-        for (unsigned i = 0; i < 32; i++) {
-            q[i] = qs[i] & 3;
-            q[32 + i] = qs[i] >> 2 & 3;
-            q[64 + i] = qs[i] >> 4 & 3;
-            q[96 + i] = qs[i] >> 6;
-        }
-    }
+    for (unsigned half = 0; half < 2; half++)
+        for (unsigned g = 0; g < 4; g++)
+            cut(q + 128 * half + 32 * g, qs + 32 * half, 32, 2 * g, MASK_2);
 }
 
 static void read_q2_k(const uint8_t *p, struct file_block *ret)
@@ -82,8 +101,7 @@ static void read_q3_k(const uint8_t *p, struct file_block *ret)
     const uint8_t *mask = p, *scales = p + 96;
     pairs_256(p + 32, ret->q);
     for (unsigned j = 0; j < 8; j++)
-        for (unsigned i = 0; i < 32; i++)
-            ret->q[32 * j + i] |= (uint8_t)((mask[i] >> j & 1) << 2);
+        cut_or(ret->q + 32 * j, mask, 32, j, MASK_1, 2);
     for (unsigned j = 0; j < 16; j++) {
         unsigned low = j < 8 ? scales[j] & 15 : scales[j - 8] >> 4;
         ret->scale[j] = (uint8_t)(low | (scales[8 + j % 4] >> 2 * (j / 4) & 3) << 4);
@@ -102,14 +120,10 @@ static void scales_k4(const uint8_t *s, struct file_block *ret)
     }
 }
 
-static void nibbles_256(const uint8_t *qs, uint8_t *q)
+static inline void nibbles_256(const uint8_t *qs, uint8_t *q)
 {
-    for (unsigned c = 0; c < 4; c++, qs += 32, q += 64) {
-        for (unsigned i = 0; i < 32; i++) {
-            q[i] = qs[i] & 15;
-            q[32 + i] = qs[i] >> 4;
-        }
-    }
+    for (unsigned c = 0; c < 4; c++)
+        nibbles(q + 64 * c, qs + 32 * c, 32);
 }
 
 static void read_q4_k(const uint8_t *p, struct file_block *ret)
@@ -128,21 +142,17 @@ static void read_q5_k(const uint8_t *p, struct file_block *ret)
     scales_k4(p + 4, ret);
     nibbles_256(p + 48, ret->q);
     for (unsigned j = 0; j < 8; j++)
-        for (unsigned i = 0; i < 32; i++)
-            ret->q[32 * j + i] |= (uint8_t)((qh[i] >> j & 1) << 4);
+        cut_or(ret->q + 32 * j, qh, 32, j, MASK_1, 4);
 }
 
 static void read_q6_k(const uint8_t *p, struct file_block *ret)
 {
-    const uint8_t *ql = p, *qh = p + 128;
-    uint8_t *q = ret->q;
-    for (unsigned half = 0; half < 2; half++, ql += 64, qh += 32, q += 128) {
-        for (unsigned i = 0; i < 32; i++) {
-            q[i] = (uint8_t)((ql[i] & 15) | (qh[i] & 3) << 4);
-            q[32 + i] = (uint8_t)((ql[32 + i] & 15) | (qh[i] >> 2 & 3) << 4);
-            q[64 + i] = (uint8_t)(ql[i] >> 4 | (qh[i] >> 4 & 3) << 4);
-            q[96 + i] = (uint8_t)(ql[32 + i] >> 4 | (qh[i] >> 6) << 4);
-        }
+    for (unsigned half = 0; half < 2; half++) {
+        const uint8_t *ql = p + 64 * half, *qh = p + 128 + 32 * half;
+        uint8_t *q = ret->q + 128 * half;
+        nibbles(q, ql, 64);                 /* the four groups of 32 in order */
+        for (unsigned g = 0; g < 4; g++)
+            cut_or(q + 32 * g, qh, 32, 2 * g, MASK_2, 4);
     }
     memcpy(ret->scale, p + 192, 16);
     ret->d = load_u16(p + 208);

@@ -36,28 +36,27 @@ size_t kernel_group_bytes(enum tensor_type type, uint32_t k)
 static inline void put_nibbles(uint8_t lines[8][LINE], uint32_t row, const uint8_t *first, const uint8_t *second)
 {
     uint8_t both[32];
-    for (unsigned i = 0; i < 32; i++)
-        both[i] = (uint8_t)((first[i] & 15) | second[i] << 4);
+    for (unsigned i = 0; i < 32; i += 4)
+        store_u32(both + i, (load_u32(first + i) & 0x0f0f0f0fu) | (load_u32(second + i) & 0x0f0f0f0fu) << 4);
     for (unsigned i = 0; i < 8; i++)
         memcpy(&lines[i][4 * row], both + 4 * i, 4);
 }
 
-/* Bits @shift and @shift + 1 of 16 quants, four at a time, into one line. */
+/* Bits @shift and @shift + 1 of 16 quants into one line; two quads at a time. */
 static inline void put_pairs(uint8_t *line, uint32_t row, const uint8_t *q, unsigned shift)
 {
-    uint32_t pairs = 0;
-    for (unsigned i = 0; i < 4; i++)
-        pairs |= (load_u32(q + 4 * i) >> shift & 0x03030303u) << 2 * i;
-    store_u32(line + 4 * row, pairs);
+    const uint64_t mask = 0x0303030303030303ull;
+    uint64_t pairs = (load_u64(q) >> shift & mask) | (load_u64(q + 8) >> shift & mask) << 4;
+    store_u32(line + 4 * row, (uint32_t)pairs | (uint32_t)(pairs >> 32) << 2);
 }
 
-/* Bit @shift of 32 quants into one line. */
+/* Bit @shift of 32 quants into one line; two quads at a time. */
 static inline void put_bits(uint8_t *line, uint32_t row, const uint8_t *q, unsigned shift)
 {
-    uint32_t bits = 0;
-    for (unsigned i = 0; i < 8; i++)
-        bits |= (load_u32(q + 4 * i) >> shift & 0x01010101u) << i;
-    store_u32(line + 4 * row, bits);
+    uint64_t bits = 0;
+    for (unsigned i = 0; i < 4; i++)
+        bits |= (load_u64(q + 8 * i) >> shift & 0x0101010101010101ull) << 2 * i;
+    store_u32(line + 4 * row, (uint32_t)bits | (uint32_t)(bits >> 32) << 1);
 }
 
 /* --- records --- */

@@ -20,10 +20,8 @@ static inline void get_quads(const uint8_t lines[][LINE], uint32_t row, unsigned
 
 static inline void get_nibbles(const uint8_t lines[8][LINE], uint32_t row, uint32_t half, uint8_t q[32])
 {
-    uint8_t both[32];
-    get_quads(lines, row, 8, both);
-    for (unsigned i = 0; i < 32; i++)
-        q[i] = (uint8_t)(both[i] >> 4 * half & 15);
+    for (unsigned i = 0; i < 8; i++)
+        store_u32(q + 4 * i, load_u32(&lines[i][4 * row]) >> 4 * half & 0x0f0f0f0fu);
 }
 
 static inline void add_bits(const uint8_t *line, uint32_t row, unsigned shift, uint8_t q[32])

@@ -56,44 +56,38 @@ INLINE void read_sums(const struct columns *x, uint32_t block, uint32_t blocks, 
 /* The factor with which a 16-bit sum enters the joined int32: 128 for the high column. */
 INLINE __m256i column_factor(int column, int wide) { return _mm256_set1_epi16(wide && column % 2 == 0 ? 128 : 1); }
 
-INLINE void ints_q4(const uint8_t lines[8][LINE], int half, const int8_t *q, size_t stride, int tokens, int wide,
-                    __m256i sum[2][TILE])
+/* sum[t] += or = a column's 16-bit sums, joined. */
+INLINE void join_columns(__m256i sum[TILE], const __m256i pair[TILE], int columns, int wide)
 {
-    const int columns = wide ? 2 * tokens : tokens;
-    __m256i pair[2][TILE];
-    nibbles_32(lines, half, q, stride, columns, pair);
 #pragma GCC unroll 4
     for (int c = 0; c < columns; c++) {
-        for (int h = 0; h < 2; h++) {
-            __m256i p = _mm256_madd_epi16(pair[h][c], column_factor(c, wide));
-            if (wide)
-                sum[h][c / 2] = c % 2 ? _mm256_add_epi32(sum[h][c / 2], p) : p;
-            else
-                sum[h][c] = p;
-        }
+        __m256i p = _mm256_madd_epi16(pair[c], column_factor(c, wide));
+        if (wide)
+            sum[c / 2] = c % 2 ? _mm256_add_epi32(sum[c / 2], p) : p;
+        else
+            sum[c] = p;
     }
 }
 
-INLINE void ints_q5(const uint8_t lines[8][LINE], const uint8_t *bits, int half, const int8_t *q, size_t stride,
-                    int tokens, int wide, __m256i sum[2][TILE])
+/* Rows 8h .. 8h+7 of one half. */
+INLINE void ints_q5(const uint8_t lines[8][LINE], const uint8_t bits[2][LINE], int half, int h, const int8_t *q,
+                    size_t stride, int tokens, int wide, __m256i sum[TILE])
 {
     const int columns = wide ? 2 * tokens : tokens;
 #pragma GCC unroll 2
     for (int first = 0; first < 8; first += 4) {
-#pragma GCC unroll 2
-        for (int h = 0; h < 2; h++) {
-            __m256i w[4], fifth = load_line(bits, h);
+        FORGET(lines);
+        __m256i w[4], fifth = load_line(bits[half], h);
 #pragma GCC unroll 4
-            for (int i = 0; i < 4; i++)
-                w[i] = _mm256_or_si256(nibble(load_line(lines[first + i], h), half),
-                                       bits_moved(fifth, first + i, 4, 0x10));
+        for (int i = 0; i < 4; i++)
+            w[i] = _mm256_or_si256(nibble(load_line(lines[first + i], h), half),
+                                   bits_moved(fifth, first + i, 4, 0x10));
 #pragma GCC unroll 4
-            for (int c = 0; c < columns; c++) {
-                int t = wide ? c / 2 : c, is_first = first == 0 && !(wide && c % 2);
-                __m256i p = quads_16(w, q + (size_t)c * stride + 4 * first);
-                p = _mm256_madd_epi16(p, column_factor(c, wide));
-                sum[h][t] = is_first ? p : _mm256_add_epi32(sum[h][t], p);
-            }
+        for (int c = 0; c < columns; c++) {
+            int t = wide ? c / 2 : c, is_first = first == 0 && !(wide && c % 2);
+            __m256i p = quads_16(w, q + (size_t)c * stride + 4 * first);
+            p = _mm256_madd_epi16(p, column_factor(c, wide));
+            sum[t] = is_first ? p : _mm256_add_epi32(sum[t], p);
         }
     }
 }
@@ -104,7 +98,7 @@ INLINE void ints_q8(const int8_t lines[8][LINE], const int8_t *q, size_t stride,
 {
     const int columns = wide ? 2 * tokens : tokens;
     const __m256i one = _mm256_set1_epi16(1);
-    __m256i column_sum[2][TILE];
+    __m256i each[2][TILE];
 #pragma GCC unroll 8
     for (int i = 0; i < 8; i++) {
         __m256i w0 = load_line((const uint8_t *)lines[i], 0), w1 = load_line((const uint8_t *)lines[i], 1);
@@ -114,94 +108,135 @@ INLINE void ints_q8(const int8_t lines[8][LINE], const int8_t *q, size_t stride,
             __m256i x = broadcast_u32(q + (size_t)c * stride + 4 * i);
             __m256i p0 = _mm256_madd_epi16(_mm256_maddubs_epi16(a0, _mm256_sign_epi8(x, w0)), one);
             __m256i p1 = _mm256_madd_epi16(_mm256_maddubs_epi16(a1, _mm256_sign_epi8(x, w1)), one);
-            column_sum[0][c] = i ? _mm256_add_epi32(column_sum[0][c], p0) : p0;
-            column_sum[1][c] = i ? _mm256_add_epi32(column_sum[1][c], p1) : p1;
+            each[0][c] = i ? _mm256_add_epi32(each[0][c], p0) : p0;
+            each[1][c] = i ? _mm256_add_epi32(each[1][c], p1) : p1;
         }
     }
+#pragma GCC unroll 4
     for (int t = 0; t < tokens; t++)
         for (int h = 0; h < 2; h++)
-            sum[h][t] = wide ? _mm256_add_epi32(_mm256_slli_epi32(column_sum[h][2 * t], 7), column_sum[h][2 * t + 1])
-                             : column_sum[h][t];
+            sum[h][t] = wide ? _mm256_add_epi32(_mm256_slli_epi32(each[h][2 * t], 7), each[h][2 * t + 1]) : each[h][t];
 }
 
-/* s = fma(d * dx, I, s), and with mins s = fma(m * dx, S, s), for one block of all tokens. */
-INLINE void add_block(__m256 s[2][TILE], const uint16_t *d, const uint16_t *m, const float *dx, size_t dx_stride,
-                      const __m256i sum[2][TILE], const union segment_sums *sums, uint32_t block, int offset,
-                      int tokens)
+/* s = fma(d * dx, I, s), and with mins s = fma(m * dx, S, s), for one block of all tokens, rows 8h .. 8h+7. */
+INLINE void add_block(__m256 s[TILE], const uint16_t *d, const uint16_t *m, const float *dx, size_t dx_stride,
+                      const __m256i sum[TILE], const union segment_sums *sums, uint32_t block, int offset, int tokens)
 {
-#pragma GCC unroll 2
-    for (int h = 0; h < 2; h++) {
-        __m256 dh = load_f16(d + 8 * h), mh = m ? load_f16(m + 8 * h) : _mm256_setzero_ps();
+    const __m256 dh = load_f16(d), mh = m ? load_f16(m) : _mm256_setzero_ps();
 #pragma GCC unroll 4
-        for (int t = 0; t < tokens; t++) {
-            __m256i ints = sum[h][t];
-            __m256 x = _mm256_broadcast_ss(dx + (size_t)t * dx_stride);
-            if (offset)
-                ints = _mm256_sub_epi32(ints, broadcast_u32(&sums->offset[t][block]));
-            s[h][t] = _mm256_fmadd_ps(_mm256_mul_ps(dh, x), _mm256_cvtepi32_ps(ints), s[h][t]);
-            if (m)
-                s[h][t] = _mm256_fmadd_ps(_mm256_mul_ps(mh, x), _mm256_broadcast_ss(&sums->sum[t][block]), s[h][t]);
-        }
+    for (int t = 0; t < tokens; t++) {
+        __m256i ints = sum[t];
+        __m256 x = _mm256_broadcast_ss(dx + (size_t)t * dx_stride);
+        if (offset)
+            ints = _mm256_sub_epi32(ints, broadcast_u32(&sums->offset[t][block]));
+        s[t] = _mm256_fmadd_ps(_mm256_mul_ps(dh, x), _mm256_cvtepi32_ps(ints), s[t]);
+        if (m)
+            s[t] = _mm256_fmadd_ps(_mm256_mul_ps(mh, x), _mm256_broadcast_ss(&sums->sum[t][block]), s[t]);
     }
 }
 
-/* Half @half of a record: block @block of its segment, @x at the block's first k. */
-INLINE void add_half(const enum tensor_type type, const uint8_t *record, int half, const struct columns *x,
-                     const union segment_sums *sums, uint32_t block, int tokens, int wide, __m256 s[2][TILE])
+/* A record's scales and mins: two arrays [half][row] one behind the other. */
+INLINE const uint16_t *scales_of(const enum tensor_type type, const uint8_t *record)
 {
-    __m256i sum[2][TILE];
-    if (type == TENSOR_Q4_0) {
-        const struct packed_q4_0 *p = (const struct packed_q4_0 *)record;
-        ints_q4(p->nibbles, half, x->q, x->k, tokens, wide, sum);
-        add_block(s, p->d[half], NULL, x->d, x->d_stride, sum, sums, block, 8, tokens);
-    } else if (type == TENSOR_Q4_1) {
-        const struct packed_q4_1 *p = (const struct packed_q4_1 *)record;
-        ints_q4(p->nibbles, half, x->q, x->k, tokens, wide, sum);
-        add_block(s, p->d[half], p->m[half], x->d, x->d_stride, sum, sums, block, 0, tokens);
-    } else if (type == TENSOR_Q5_0) {
-        const struct packed_q5_0 *p = (const struct packed_q5_0 *)record;
-        ints_q5(p->nibbles, p->bits[half], half, x->q, x->k, tokens, wide, sum);
-        add_block(s, p->d[half], NULL, x->d, x->d_stride, sum, sums, block, 16, tokens);
-    } else if (type == TENSOR_Q5_1) {
-        const struct packed_q5_1 *p = (const struct packed_q5_1 *)record;
-        ints_q5(p->nibbles, p->bits[half], half, x->q, x->k, tokens, wide, sum);
-        add_block(s, p->d[half], p->m[half], x->d, x->d_stride, sum, sums, block, 0, tokens);
+    switch ((int)type) {
+    case TENSOR_Q4_0: return ((const struct packed_q4_0 *)record)->d[0];
+    case TENSOR_Q4_1: return ((const struct packed_q4_1 *)record)->d[0];
+    case TENSOR_Q5_0: return ((const struct packed_q5_0 *)record)->d[0];
+    case TENSOR_Q5_1: return ((const struct packed_q5_1 *)record)->d[0];
+    default: return ((const struct packed_q8_0 *)record)->d[0];
+    }
+}
+
+INLINE int offset_of(const enum tensor_type type) { return type == TENSOR_Q4_0 ? 8 : type == TENSOR_Q5_0 ? 16 : 0; }
+
+/* One segment's part of a row group, as it is walked. */
+struct walk {
+    const uint8_t *record;
+    struct columns x;               /* at the record's first k */
+    uint32_t block;                 /* of the segment */
+    union segment_sums sums;
+};
+
+/* Rows 8h .. 8h+7: the floats of one half. */
+INLINE void add_rows(const enum tensor_type type, const struct walk *w, int half, int h, const __m256i sum[TILE],
+                     int tokens, __m256 s[TILE])
+{
+    const uint16_t *d = scales_of(type, w->record) + half * ROWS + 8 * h;
+    const uint16_t *m = type == TENSOR_Q4_1 || type == TENSOR_Q5_1 ? d + 2 * ROWS : NULL;
+    add_block(s, d, m, w->x.d + half, w->x.d_stride, sum, &w->sums, w->block + half, offset_of(type), tokens);
+}
+
+/* Both halves of the rows of one half of a record: 4 and 8 bits. */
+INLINE void add_half(const enum tensor_type type, const struct walk *w, int half, int tokens, int wide,
+                     __m256 s[2][TILE])
+{
+    const int columns = wide ? 2 * tokens : tokens;
+    const int8_t *q = w->x.q + 32 * half;
+    __m256i pair[2][TILE], sum[2][TILE];
+    if (type == TENSOR_Q8_0) {
+        ints_q8(((const struct packed_q8_0 *)w->record)->q[half], q, w->x.k, tokens, wide, sum);
     } else {
-        const struct packed_q8_0 *p = (const struct packed_q8_0 *)record;
-        ints_q8(p->q[half], x->q, x->k, tokens, wide, sum);
-        add_block(s, p->d[half], NULL, x->d, x->d_stride, sum, sums, block, 0, tokens);
+        nibbles_32(((const struct packed_q4_0 *)w->record)->nibbles, half, q, w->x.k, columns, pair);
+        join_columns(sum[0], pair[0], columns, wide);
+        join_columns(sum[1], pair[1], columns, wide);
+    }
+#pragma GCC unroll 2
+    for (int h = 0; h < 2; h++)
+        add_rows(type, w, half, h, sum[h], tokens, s[h]);
+}
+
+/* Rows 8h .. 8h+7 of a whole record or of its first half: 5 bits. */
+INLINE void add_halves_q5(const enum tensor_type type, const struct walk *w, int halves, int h, int tokens, int wide,
+                          __m256 s[TILE])
+{
+    const struct packed_q5_0 *p = (const struct packed_q5_0 *)w->record;
+    const int8_t *q = w->x.q;
+    FORGET(q);
+#pragma GCC unroll 2
+    for (int half = 0; half < halves; half++) {
+        __m256i sum[TILE];
+        ints_q5(p->nibbles, p->bits, half, h, q + 32 * half, w->x.k, tokens, wide, sum);
+        add_rows(type, w, half, h, sum, tokens, s);
     }
 }
 
-INLINE void step_block(struct columns *x)
+/* A record, or (@halves 1) what of it is inside the row; then on to the next. */
+INLINE void add_record(const enum tensor_type type, struct walk *w, int halves, int tokens, int wide,
+                       __m256 s[2][TILE])
 {
-    x->q += 32;
-    x->d += 1;
+    if (type == TENSOR_Q5_0 || type == TENSOR_Q5_1) {
+        for (int h = 0, n = two(); h < n; h++)
+            add_halves_q5(type, w, halves, h, tokens, wide, s[h]);
+    } else {
+#pragma GCC unroll 2
+        for (int half = 0; half < halves; half++)
+            add_half(type, w, half, tokens, wide, s);
+    }
+    w->record += kernel_layouts[type].record_bytes;
+    w->x.q += 64;
+    w->x.d += 2;
+    w->block += 2;
 }
 
 INLINE void tile_32(const enum tensor_type type, const uint8_t *packed, uint32_t groups, const struct kernel_act *act,
                     uint32_t token, float *y, size_t y_stride, const int tokens, const int wide)
 {
-    const uint32_t record_bytes = kernel_layouts[type].record_bytes;
-    const int offset = type == TENSOR_Q4_0 ? 8 : type == TENSOR_Q5_0 ? 16 : 0;
+    struct walk w;
+    w.record = packed;
     for (uint32_t g = 0; g < groups; g++, y += ROWS) {
-        struct columns x = columns_of(act, token);
+        w.x = columns_of(act, token);
         for (uint32_t k = 0; k < act->k; k += KERNEL_SEGMENT) {
             uint32_t blocks = (act->k - k < KERNEL_SEGMENT ? act->k - k : KERNEL_SEGMENT) / 32;
-            union segment_sums sums;
             __m256 s[2][TILE];
             for (int t = 0; t < tokens; t++)
                 s[0][t] = s[1][t] = _mm256_setzero_ps();
+            w.block = 0;
             if (type != TENSOR_Q8_0)
-                read_sums(&x, k / 32, blocks, offset, tokens, wide, &sums);
-            for (uint32_t b = 0; b < blocks; b += 2, packed += record_bytes) {
-                add_half(type, packed, 0, &x, &sums, b, tokens, wide, s);
-                step_block(&x);
-                if (b + 1 == blocks)
-                    continue;
-                add_half(type, packed, 1, &x, &sums, b + 1, tokens, wide, s);
-                step_block(&x);
-            }
+                read_sums(&w.x, k / 32, blocks, offset_of(type), tokens, wide, &w.sums);
+            while (w.block + 2 <= blocks)
+                add_record(type, &w, 2, tokens, wide, s);
+            if (w.block < blocks)
+                add_record(type, &w, 1, tokens, wide, s);
             merge_segment(s, tokens, k == 0, y, y_stride);
         }
     }

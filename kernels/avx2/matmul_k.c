@@ -5,141 +5,134 @@
 #include "kernels/avx2/avx2.h"
 #include "kernels/avx2/tile.h"
 
-/* --- scales --- */
+/* --- scales: one byte per row becomes both 16-bit halves of the row's 32 bits --- */
 
-/* 16 unsigned bytes, one per row: each as both 16-bit halves of its row's 32 bits, rows 8h..8h+7. */
-INLINE __m256i scale_pairs_u8(__m256i rows, int h)
+INLINE __m256i eight_rows(const void *rows)
 {
-    const char z = (char)0x80, r = (char)(8 * h);
-    const __m256i order = _mm256_setr_epi8(r, z, r, z, r + 1, z, r + 1, z, r + 2, z, r + 2, z, r + 3, z, r + 3, z,
-                                           r + 4, z, r + 4, z, r + 5, z, r + 5, z, r + 6, z, r + 6, z, r + 7, z, r + 7,
-                                           z);
-    return _mm256_shuffle_epi8(rows, order);
+    long long eight;
+    memcpy(&eight, rows, sizeof eight);
+    return _mm256_set1_epi64x(eight);
 }
 
-/* The same of signed bytes. */
-INLINE __m256i scale_pairs_s8(__m256i rows, int h)
+INLINE __m256i scale_pairs_u8(const uint8_t *rows)
 {
-    const char z = (char)0x80, r = (char)(8 * h);
-    const __m256i order = _mm256_setr_epi8(z, r, z, r, z, r + 1, z, r + 1, z, r + 2, z, r + 2, z, r + 3, z, r + 3, z,
-                                           r + 4, z, r + 4, z, r + 5, z, r + 5, z, r + 6, z, r + 6, z, r + 7, z,
-                                           r + 7);
-    return _mm256_srai_epi16(_mm256_shuffle_epi8(rows, order), 8);
+    const char z = (char)0x80;
+    const __m256i order = _mm256_setr_epi8(0, z, 0, z, 1, z, 1, z, 2, z, 2, z, 3, z, 3, z,
+                                           4, z, 4, z, 5, z, 5, z, 6, z, 6, z, 7, z, 7, z);
+    return _mm256_shuffle_epi8(eight_rows(rows), order);
 }
 
-INLINE __m256i load_rows(const void *rows)
+INLINE __m256i scale_pairs_s8(const int8_t *rows)
 {
-    return _mm256_broadcastsi128_si256(_mm_load_si128((const __m128i *)rows));
+    const char z = (char)0x80;
+    const __m256i order = _mm256_setr_epi8(z, 0, z, 0, z, 1, z, 1, z, 2, z, 2, z, 3, z, 3,
+                                           z, 4, z, 4, z, 5, z, 5, z, 6, z, 6, z, 7, z, 7);
+    return _mm256_srai_epi16(_mm256_shuffle_epi8(eight_rows(rows), order), 8);
 }
 
-/* Two sub-blocks' bytes of rows 8h..8h+7 side by side. */
-INLINE __m128i interleaved(__m128i first, __m128i second, int h)
+/* Two sub-blocks' bytes of eight rows side by side. */
+INLINE __m128i interleaved(const void *first, const void *second)
 {
-    return h ? _mm_unpackhi_epi8(first, second) : _mm_unpacklo_epi8(first, second);
+    return _mm_unpacklo_epi8(_mm_loadl_epi64((const __m128i *)first), _mm_loadl_epi64((const __m128i *)second));
 }
 
-INLINE void clear(__m256i sum[2][TILE], int columns)
-{
-    for (int c = 0; c < columns; c++)
-        sum[0][c] = sum[1][c] = _mm256_setzero_si256();
-}
-
-/* Adds factor pairs (two sub-blocks of one row) times the sums of activations of these two sub-blocks. */
-INLINE void add_sums(__m256i sum[2][TILE], __m256i f0, __m256i f1, const int16_t *s, size_t stride, int columns)
+INLINE void clear(__m256i sum[TILE], int columns)
 {
 #pragma GCC unroll 4
-    for (int c = 0; c < columns; c++) {
-        __m256i x = broadcast_u32(s + (size_t)c * stride);
-        sum[0][c] = _mm256_add_epi32(sum[0][c], _mm256_madd_epi16(f0, x));
-        sum[1][c] = _mm256_add_epi32(sum[1][c], _mm256_madd_epi16(f1, x));
-    }
+    for (int c = 0; c < columns; c++)
+        sum[c] = _mm256_setzero_si256();
+}
+
+/* Adds factor pairs (of two sub-blocks) times the sums of activations of these two sub-blocks. */
+INLINE void add_sums(__m256i sum[TILE], __m256i factors, const int16_t *s, size_t stride, int columns)
+{
+#pragma GCC unroll 4
+    for (int c = 0; c < columns; c++)
+        sum[c] = _mm256_add_epi32(sum[c], _mm256_madd_epi16(factors, broadcast_u32(s + (size_t)c * stride)));
+}
+
+/* Adds 16-bit sums of products times the scale of their sub-block. */
+INLINE void add_scaled(__m256i sum[TILE], const __m256i pair[TILE], __m256i scale, int columns)
+{
+#pragma GCC unroll 4
+    for (int c = 0; c < columns; c++)
+        sum[c] = _mm256_add_epi32(sum[c], _mm256_madd_epi16(pair[c], scale));
 }
 
 /* --- integers of a block: sum over sub-blocks of scale times products --- */
 
+/* Both halves of the rows. */
 INLINE void ints_q4_k(const struct packed_q4_k *p, const struct columns *x, int columns, __m256i sum[2][TILE])
 {
-    clear(sum, columns);
+    clear(sum[0], columns);
+    clear(sum[1], columns);
     for (int part = 0; part < 4; part++) {
 #pragma GCC unroll 2
         for (int half = 0; half < 2; half++) {
-            __m256i pair[2][TILE], scale = load_rows(p->part[part].scales[half]);
+            __m256i pair[2][TILE];
             nibbles_32(p->part[part].nibbles, half, x->q + 64 * part + 32 * half, x->k, columns, pair);
-#pragma GCC unroll 2
-            for (int h = 0; h < 2; h++) {
-                __m256i s = scale_pairs_u8(scale, h);
-#pragma GCC unroll 4
-                for (int c = 0; c < columns; c++)
-                    sum[h][c] = _mm256_add_epi32(sum[h][c], _mm256_madd_epi16(pair[h][c], s));
-            }
+            for (int h = 0; h < 2; h++)
+                add_scaled(sum[h], pair[h], scale_pairs_u8(p->part[part].scales[half] + 8 * h), columns);
         }
     }
 }
 
-/* Four quads of weights of rows 8h..8h+7 (16 k) times all columns, scaled, into the sums. */
-INLINE void add_quads(__m256i sum[2][TILE], int h, const __m256i w[4], __m256i scale, const int8_t *q, size_t stride,
-                      int columns)
+/* Four quads of weights (16 k) times all columns, scaled, into the sums. */
+INLINE void add_quads(__m256i sum[TILE], const __m256i w[4], __m256i scale, const int8_t *q, size_t stride, int columns)
 {
 #pragma GCC unroll 4
     for (int c = 0; c < columns; c++) {
         __m256i pair = quads_16(w, q + (size_t)c * stride);
-        sum[h][c] = _mm256_add_epi32(sum[h][c], _mm256_madd_epi16(pair, scale));
+        sum[c] = _mm256_add_epi32(sum[c], _mm256_madd_epi16(pair, scale));
     }
 }
 
-INLINE void ints_q5_k(const struct packed_q5_k *p, const struct columns *x, int columns, __m256i sum[2][TILE])
+INLINE void ints_q5_k(const struct packed_q5_k *p, int h, const struct columns *x, int columns, __m256i sum[TILE])
 {
     clear(sum, columns);
     for (int part = 0; part < 4; part++) {
 #pragma GCC unroll 4
         for (int sub = 0; sub < 4; sub++) {
             const int half = sub / 2, first = 4 * (sub % 2);
-            __m256i scale = load_rows(p->part[part].scales[half]);
-#pragma GCC unroll 2
-            for (int h = 0; h < 2; h++) {
-                __m256i w[4], fifth = load_line(p->part[part].bits[half], h);
+            FORGET(p);
+            __m256i w[4], fifth = load_line(p->part[part].bits[half], h);
 #pragma GCC unroll 4
-                for (int i = 0; i < 4; i++)
-                    w[i] = _mm256_or_si256(nibble(load_line(p->part[part].nibbles[first + i], h), half),
-                                           bits_moved(fifth, first + i, 4, 0x10));
-                add_quads(sum, h, w, scale_pairs_u8(scale, h), x->q + 64 * part + 16 * sub, x->k, columns);
-            }
+            for (int i = 0; i < 4; i++)
+                w[i] = _mm256_or_si256(nibble(load_line(p->part[part].nibbles[first + i], h), half),
+                                       bits_moved(fifth, first + i, 4, 0x10));
+            add_quads(sum, w, scale_pairs_u8(p->part[part].scales[half] + 8 * h), x->q + 64 * part + 16 * sub, x->k,
+                      columns);
         }
     }
 }
 
-INLINE void ints_q2_k(const struct packed_q2_k *p, const struct columns *x, int columns, __m256i sum[2][TILE])
+INLINE void ints_q2_k(const struct packed_q2_k *p, int h, const struct columns *x, int columns, __m256i sum[TILE])
 {
     clear(sum, columns);
     for (int part = 0; part < 4; part++) {
-        for (int sub = 0; sub < 4; sub++) {
-            __m256i scale = nibble(load_rows(p->part[part].scales[sub]), 0);
-#pragma GCC unroll 2
-            for (int h = 0; h < 2; h++) {
-                __m256i w[4], pairs = load_line(p->part[part].pairs[sub], h);
 #pragma GCC unroll 4
-                for (int i = 0; i < 4; i++)
-                    w[i] = bits_moved(pairs, 2 * i, 0, 3);
-                add_quads(sum, h, w, scale_pairs_u8(scale, h), x->q + 64 * part + 16 * sub, x->k, columns);
-            }
+        for (int sub = 0; sub < 4; sub++) {
+            __m256i w[4], pairs = load_line(p->part[part].pairs[sub], h);
+            __m256i scale = nibble(scale_pairs_u8(p->part[part].scales[sub] + 8 * h), 0);
+#pragma GCC unroll 4
+            for (int i = 0; i < 4; i++)
+                w[i] = bits_moved(pairs, 2 * i, 0, 3);
+            add_quads(sum, w, scale, x->q + 64 * part + 16 * sub, x->k, columns);
         }
     }
 }
 
 /* Starts with -offset * sum over sub-blocks of scale * S16: what the offset of unsigned quants adds too much. */
-INLINE void start_offset(__m256i sum[2][TILE], const int8_t scales[16][ROWS], int log2_offset, const struct columns *x,
-                         int columns)
+INLINE void start_offset(__m256i sum[TILE], const int8_t scales[16][ROWS], int h, int log2_offset,
+                         const struct columns *x, int columns)
 {
     clear(sum, columns);
-    for (int j = 0; j < 16; j += 2) {
-        __m128i a = _mm_load_si128((const __m128i *)scales[j]), b = _mm_load_si128((const __m128i *)scales[j + 1]);
-        add_sums(sum, _mm256_cvtepi8_epi16(interleaved(a, b, 0)), _mm256_cvtepi8_epi16(interleaved(a, b, 1)),
-                 x->s16 + j, x->k / 16, columns);
-    }
+    for (int j = 0; j < 16; j += 2)
+        add_sums(sum, _mm256_cvtepi8_epi16(interleaved(scales[j] + 8 * h, scales[j + 1] + 8 * h)), x->s16 + j,
+                 x->k / 16, columns);
 #pragma GCC unroll 4
     for (int c = 0; c < columns; c++)
-        for (int h = 0; h < 2; h++)
-            sum[h][c] = _mm256_sub_epi32(_mm256_setzero_si256(), _mm256_slli_epi32(sum[h][c], log2_offset));
+        sum[c] = _mm256_sub_epi32(_mm256_setzero_si256(), _mm256_slli_epi32(sum[c], log2_offset));
 }
 
 INLINE void unpack_scales_q3_k(const struct packed_q3_k *p, int8_t scales[16][ROWS])
@@ -155,156 +148,165 @@ INLINE void unpack_scales_q3_k(const struct packed_q3_k *p, int8_t scales[16][RO
     }
 }
 
-INLINE void ints_q3_k(const struct packed_q3_k *p, const struct columns *x, int columns, __m256i sum[2][TILE])
+INLINE void ints_q3_k(const struct packed_q3_k *p, const int8_t scales[16][ROWS], int h, const struct columns *x,
+                      int columns, __m256i sum[TILE])
 {
-    int8_t scales[16][ROWS] __attribute__((aligned(32)));
-    unpack_scales_q3_k(p, scales);
-    start_offset(sum, scales, 2, x, columns);
+    start_offset(sum, scales, h, 2, x, columns);
     for (int part = 0; part < 4; part++) {
 #pragma GCC unroll 4
         for (int sub = 0; sub < 4; sub++) {
-            __m256i scale = load_rows(scales[4 * part + sub]);
-#pragma GCC unroll 2
-            for (int h = 0; h < 2; h++) {
-                __m256i w[4], pairs = load_line(p->part[part].pairs[sub], h);
-                __m256i third = load_line(p->part[part].bits[sub / 2], h);
+            __m256i w[4], pairs = load_line(p->part[part].pairs[sub], h);
+            __m256i third = load_line(p->part[part].bits[sub / 2], h);
 #pragma GCC unroll 4
-                for (int i = 0; i < 4; i++)
-                    w[i] = _mm256_or_si256(bits_moved(pairs, 2 * i, 0, 3),
-                                           bits_moved(third, 4 * (sub % 2) + i, 2, 4));
-                add_quads(sum, h, w, scale_pairs_s8(scale, h), x->q + 64 * part + 16 * sub, x->k, columns);
-            }
+            for (int i = 0; i < 4; i++)
+                w[i] = _mm256_or_si256(bits_moved(pairs, 2 * i, 0, 3), bits_moved(third, 4 * (sub % 2) + i, 2, 4));
+            add_quads(sum, w, scale_pairs_s8(scales[4 * part + sub] + 8 * h), x->q + 64 * part + 16 * sub, x->k,
+                      columns);
         }
     }
 }
 
 /* Two steps fill 16 bits: 2 * 63 * 127 * 2 = 32004. */
-INLINE void add_quads_q6(__m256i sum[2][TILE], int h, const __m256i w[2], __m256i scale, const int8_t *q, size_t stride,
+INLINE void add_quads_q6(__m256i sum[TILE], const __m256i w[4], __m256i scale, const int8_t *q, size_t stride,
                          int columns)
 {
 #pragma GCC unroll 4
     for (int c = 0; c < columns; c++) {
         const int8_t *x = q + (size_t)c * stride;
-        __m256i pair = _mm256_add_epi16(_mm256_maddubs_epi16(w[0], broadcast_u32(x)),
-                                        _mm256_maddubs_epi16(w[1], broadcast_u32(x + 4)));
-        sum[h][c] = _mm256_add_epi32(sum[h][c], _mm256_madd_epi16(pair, scale));
+        __m256i a = _mm256_add_epi16(_mm256_maddubs_epi16(w[0], broadcast_u32(x)),
+                                     _mm256_maddubs_epi16(w[1], broadcast_u32(x + 4)));
+        __m256i b = _mm256_add_epi16(_mm256_maddubs_epi16(w[2], broadcast_u32(x + 8)),
+                                     _mm256_maddubs_epi16(w[3], broadcast_u32(x + 12)));
+        sum[c] = _mm256_add_epi32(sum[c], _mm256_madd_epi16(a, scale));
+        sum[c] = _mm256_add_epi32(sum[c], _mm256_madd_epi16(b, scale));
     }
 }
 
-INLINE void ints_q6_k(const struct packed_q6_k *p, const struct columns *x, int columns, __m256i sum[2][TILE])
+INLINE void ints_q6_k(const struct packed_q6_k *p, const int8_t scales[16][ROWS], int h, const struct columns *x,
+                      int columns, __m256i sum[TILE])
 {
-    int8_t scales[16][ROWS] __attribute__((aligned(32)));
-    for (int part = 0; part < 4; part++)
-        memcpy(scales[4 * part], p->part[part].scales, sizeof p->part[part].scales);
-    start_offset(sum, scales, 5, x, columns);
+    start_offset(sum, scales, h, 5, x, columns);
     for (int part = 0; part < 4; part++) {
 #pragma GCC unroll 4
         for (int sub = 0; sub < 4; sub++) {
             const int half = sub / 2, first = 4 * (sub % 2);
-            __m256i rows = load_rows(scales[4 * part + sub]);
-#pragma GCC unroll 2
-            for (int h = 0; h < 2; h++) {
-                __m256i scale = scale_pairs_s8(rows, h);
-#pragma GCC unroll 2
-                for (int i = 0; i < 4; i += 2) {
-                    __m256i w[2], pairs = load_line(p->part[part].pairs[sub], h);
-                    w[0] = _mm256_or_si256(nibble(load_line(p->part[part].nibbles[first + i], h), half),
-                                           bits_moved(pairs, 2 * i, 4, 0x30));
-                    w[1] = _mm256_or_si256(nibble(load_line(p->part[part].nibbles[first + i + 1], h), half),
-                                           bits_moved(pairs, 2 * i + 2, 4, 0x30));
-                    add_quads_q6(sum, h, w, scale, x->q + 64 * part + 16 * sub + 4 * i, x->k, columns);
-                }
-            }
+            FORGET(p);
+            __m256i w[4], pairs = load_line(p->part[part].pairs[sub], h);
+#pragma GCC unroll 4
+            for (int i = 0; i < 4; i++)
+                w[i] = _mm256_or_si256(nibble(load_line(p->part[part].nibbles[first + i], h), half),
+                                       bits_moved(pairs, 2 * i, 4, 0x30));
+            add_quads_q6(sum, w, scale_pairs_s8(scales[4 * part + sub] + 8 * h), x->q + 64 * part + 16 * sub, x->k,
+                         columns);
         }
     }
 }
 
 /* --- mins of a block: sum over sub-blocks of min times the sum of activations --- */
 
-/* Q4_K, Q5_K: @mins of a part are pairs already; parts are @stride bytes apart. */
-INLINE void mins_q45(const uint8_t (*mins)[2], size_t stride, const struct columns *x, int columns,
-                     __m256i sum[2][TILE])
+/* Q4_K, Q5_K: the mins of a part are pairs already; parts are @stride bytes apart. */
+INLINE void mins_q45(const uint8_t (*mins)[2], size_t stride, int h, const struct columns *x, int columns,
+                     __m256i sum[TILE])
 {
+    const uint8_t *pairs = mins[8 * h];
     clear(sum, columns);
 #pragma GCC unroll 4
-    for (int part = 0; part < 4; part++) {
-        const __m128i *pairs = (const __m128i *)((const uint8_t *)mins + part * stride);
-        add_sums(sum, _mm256_cvtepu8_epi16(_mm_load_si128(pairs)), _mm256_cvtepu8_epi16(_mm_load_si128(pairs + 1)),
-                 x->s32 + 2 * part, x->k / 32, columns);
-    }
+    for (int part = 0; part < 4; part++, pairs += stride)
+        add_sums(sum, _mm256_cvtepu8_epi16(_mm_load_si128((const __m128i *)pairs)), x->s32 + 2 * part, x->k / 32,
+                 columns);
 }
 
-INLINE void mins_q2_k(const struct packed_q2_k *p, const struct columns *x, int columns, __m256i sum[2][TILE])
+INLINE void mins_q2_k(const struct packed_q2_k *p, int h, const struct columns *x, int columns, __m256i sum[TILE])
 {
-    const __m128i mask = _mm_set1_epi8(15);
     clear(sum, columns);
 #pragma GCC unroll 4
     for (int part = 0; part < 4; part++) {
 #pragma GCC unroll 2
         for (int sub = 0; sub < 4; sub += 2) {
-            __m128i a = _mm_load_si128((const __m128i *)p->part[part].scales[sub]);
-            __m128i b = _mm_load_si128((const __m128i *)p->part[part].scales[sub + 1]);
-            a = _mm_and_si128(_mm_srli_epi16(a, 4), mask);
-            b = _mm_and_si128(_mm_srli_epi16(b, 4), mask);
-            add_sums(sum, _mm256_cvtepu8_epi16(interleaved(a, b, 0)), _mm256_cvtepu8_epi16(interleaved(a, b, 1)),
-                     x->s16 + 4 * part + sub, x->k / 16, columns);
+            const uint8_t(*scales)[ROWS] = p->part[part].scales;
+            __m128i both = interleaved(scales[sub] + 8 * h, scales[sub + 1] + 8 * h);
+            __m128i mins = _mm_and_si128(_mm_srli_epi16(both, 4), _mm_set1_epi8(15));
+            add_sums(sum, _mm256_cvtepu8_epi16(mins), x->s16 + 4 * part + sub, x->k / 16, columns);
         }
     }
 }
 
 /* --- floats --- */
 
-/* s = fma(d * dx, join(sum), s), or with a minus sign before d * dx. */
-INLINE void add_block(__m256 s[2][TILE], const uint16_t d[ROWS], const struct columns *x, const __m256i sum[2][TILE],
-                      int minus, int tokens, int wide)
+/* s = fma(d * dx, join(sum), s), or with a minus sign before d * dx, of rows 8h .. 8h+7. */
+INLINE void add_block(__m256 s[TILE], const uint16_t *d, const struct columns *x, const __m256i sum[TILE], int minus,
+                      int tokens, int wide)
 {
-#pragma GCC unroll 2
-    for (int h = 0; h < 2; h++) {
-        __m256 dh = load_f16(d + 8 * h);
+    const __m256 dh = load_f16(d);
 #pragma GCC unroll 4
-        for (int t = 0; t < tokens; t++) {
-            __m256 f = _mm256_mul_ps(dh, _mm256_broadcast_ss(x->d + (size_t)t * x->d_stride));
-            __m256 joined = _mm256_cvtepi32_ps(sum[h][wide ? 2 * t : t]);
-            if (wide)
-                joined = _mm256_fmadd_ps(_mm256_set1_ps(128.0f), joined, _mm256_cvtepi32_ps(sum[h][2 * t + 1]));
-            s[h][t] = minus ? _mm256_fnmadd_ps(f, joined, s[h][t]) : _mm256_fmadd_ps(f, joined, s[h][t]);
-        }
+    for (int t = 0; t < tokens; t++) {
+        __m256 f = _mm256_mul_ps(dh, _mm256_broadcast_ss(x->d + (size_t)t * x->d_stride));
+        __m256 joined = _mm256_cvtepi32_ps(sum[wide ? 2 * t : t]);
+        if (wide)
+            joined = _mm256_fmadd_ps(_mm256_set1_ps(128.0f), joined, _mm256_cvtepi32_ps(sum[2 * t + 1]));
+        s[t] = minus ? _mm256_fnmadd_ps(f, joined, s[t]) : _mm256_fmadd_ps(f, joined, s[t]);
     }
 }
 
-/* One record; @x stands at its first k. */
-INLINE void add_record(const enum tensor_type type, const uint8_t *record, const struct columns *x, int tokens,
-                       int wide, __m256 s[2][TILE])
+/* Rows 8h .. 8h+7 of one record; @at is at its first k; @scales: those of Q3_K and Q6_K. */
+INLINE void add_rows(const enum tensor_type type, const uint8_t *record, const int8_t scales[16][ROWS], int h,
+                     const struct columns *at, int tokens, int wide, __m256 s[TILE])
+{
+    const int columns = wide ? 2 * tokens : tokens;
+    struct columns own = *at, *x = &own;
+    __m256i sum[TILE];
+    FORGET(own.q);
+    if (type == TENSOR_Q2_K) {
+        const struct packed_q2_k *p = (const struct packed_q2_k *)record;
+        ints_q2_k(p, h, x, columns, sum);
+        add_block(s, p->d + 8 * h, x, sum, 0, tokens, wide);
+        mins_q2_k(p, h, x, columns, sum);
+        add_block(s, p->dmin + 8 * h, x, sum, 1, tokens, wide);
+    } else if (type == TENSOR_Q3_K) {
+        const struct packed_q3_k *p = (const struct packed_q3_k *)record;
+        ints_q3_k(p, scales, h, x, columns, sum);
+        add_block(s, p->d + 8 * h, x, sum, 0, tokens, wide);
+    } else if (type == TENSOR_Q5_K) {
+        const struct packed_q5_k *p = (const struct packed_q5_k *)record;
+        ints_q5_k(p, h, x, columns, sum);
+        add_block(s, p->d + 8 * h, x, sum, 0, tokens, wide);
+        mins_q45(p->part[0].mins, sizeof p->part[0], h, x, columns, sum);
+        add_block(s, p->dmin + 8 * h, x, sum, 1, tokens, wide);
+    } else {
+        const struct packed_q6_k *p = (const struct packed_q6_k *)record;
+        ints_q6_k(p, scales, h, x, columns, sum);
+        add_block(s, p->d + 8 * h, x, sum, 0, tokens, wide);
+    }
+}
+
+INLINE void add_record_q4_k(const struct packed_q4_k *p, const struct columns *x, int tokens, int wide,
+                            __m256 s[2][TILE])
 {
     const int columns = wide ? 2 * tokens : tokens;
     __m256i sum[2][TILE];
-    if (type == TENSOR_Q2_K) {
-        const struct packed_q2_k *p = (const struct packed_q2_k *)record;
-        ints_q2_k(p, x, columns, sum);
-        add_block(s, p->d, x, sum, 0, tokens, wide);
-        mins_q2_k(p, x, columns, sum);
-        add_block(s, p->dmin, x, sum, 1, tokens, wide);
-    } else if (type == TENSOR_Q3_K) {
-        const struct packed_q3_k *p = (const struct packed_q3_k *)record;
-        ints_q3_k(p, x, columns, sum);
-        add_block(s, p->d, x, sum, 0, tokens, wide);
-    } else if (type == TENSOR_Q4_K) {
-        const struct packed_q4_k *p = (const struct packed_q4_k *)record;
-        ints_q4_k(p, x, columns, sum);
-        add_block(s, p->d, x, sum, 0, tokens, wide);
-        mins_q45(p->part[0].mins, sizeof p->part[0], x, columns, sum);
-        add_block(s, p->dmin, x, sum, 1, tokens, wide);
-    } else if (type == TENSOR_Q5_K) {
-        const struct packed_q5_k *p = (const struct packed_q5_k *)record;
-        ints_q5_k(p, x, columns, sum);
-        add_block(s, p->d, x, sum, 0, tokens, wide);
-        mins_q45(p->part[0].mins, sizeof p->part[0], x, columns, sum);
-        add_block(s, p->dmin, x, sum, 1, tokens, wide);
-    } else {
-        const struct packed_q6_k *p = (const struct packed_q6_k *)record;
-        ints_q6_k(p, x, columns, sum);
-        add_block(s, p->d, x, sum, 0, tokens, wide);
+    ints_q4_k(p, x, columns, sum);
+    for (int h = 0; h < 2; h++) {
+        add_block(s[h], p->d + 8 * h, x, sum[h], 0, tokens, wide);
+        mins_q45(p->part[0].mins, sizeof p->part[0], h, x, columns, sum[h]);
+        add_block(s[h], p->dmin + 8 * h, x, sum[h], 1, tokens, wide);
     }
+}
+
+/* One record of 16 rows. */
+INLINE void add_record(const enum tensor_type type, const uint8_t *record, const struct columns *x, int tokens,
+                       int wide, __m256 s[2][TILE])
+{
+    if (type == TENSOR_Q4_K) {
+        add_record_q4_k((const struct packed_q4_k *)record, x, tokens, wide, s);
+        return;
+    }
+    int8_t scales[16][ROWS] __attribute__((aligned(32)));
+    if (type == TENSOR_Q3_K)
+        unpack_scales_q3_k((const struct packed_q3_k *)record, scales);
+    for (int part = 0; part < 4 && type == TENSOR_Q6_K; part++)
+        memcpy(scales[4 * part], ((const struct packed_q6_k *)record)->part[part].scales, 4 * sizeof *scales);
+    for (int h = 0, n = two(); h < n; h++)
+        add_rows(type, record, scales, h, x, tokens, wide, s[h]);
 }
 
 INLINE void tile_k(const enum tensor_type type, const uint8_t *packed, uint32_t groups, const struct kernel_act *act,

@@ -2,9 +2,13 @@
 #pragma once
 
 /*
- * What the matmuls of this level share.  A *tile* is 16 rows by up to TILE columns: two vectors of eight rows each
- * (the index h) for every column.  GEMV and GEMM are the same tile with another number of columns, which is a
- * constant in each copy of the inlined body: 1, 2, 3 or 4 tokens of one column, 1 or 2 tokens of two.
+ * What the matmuls of this level share.  A *tile* is 16 rows by up to TILE columns.  GEMV and GEMM are the same tile
+ * with another number of columns, which is a constant in each copy of the inlined body: 1, 2, 3 or 4 tokens of one
+ * column, 1 or 2 tokens of two.
+ *
+ * A vector is eight rows, rows 8h .. 8h+7.  Where weights are cheap to extract (4 and 8 bits) both halves of the rows
+ * share each broadcast of activations; the other types walk a record twice, for h = 0 and 1, so that the sums of all
+ * columns and four weights stay in registers.
  *
  * Weights are unsigned bytes and activations signed, so _mm256_maddubs_epi16() gives for each row the sums of two
  * products; two of them belong to a row.  NUMERICS.md section 3 says how many may be added in 16 bits.
@@ -15,6 +19,20 @@
 #include "kernels/ops.h"
 
 #define TILE 4
+
+/*
+ * Words to GCC's register allocator.  FORGET(pointer): what was loaded through it is not worth keeping (both nibbles of
+ * a line are used, some way apart; a spill costs a store more than a second load).  two(): a 2 that it does not know,
+ * so that the walk over h stays a loop.
+ */
+#define FORGET(pointer) __asm__("" : "+r"(pointer))
+
+INLINE int two(void)
+{
+    int n = 2;
+    __asm__("" : "+r"(n));
+    return n;
+}
 
 /* Where a tile's columns are: column c at q + c * k, s32 and s16 likewise, token t at d + t * d_stride. */
 struct columns {
@@ -51,7 +69,8 @@ INLINE __m256i bits_moved(__m256i bytes, int from, int to, int mask)
 }
 
 /*
- * The first eight quads of 4-bit weights (32 k) against @columns columns: 8 * 15 * 127 * 2 = 30480 fits 16 bits.
+ * Eight quads of 4-bit weights (32 k, the low nibbles or the high ones) against @columns columns:
+ * 8 * 15 * 127 * 2 = 30480 fits 16 bits.
  */
 INLINE void nibbles_32(const uint8_t lines[8][LINE], int high, const int8_t *q, size_t stride, int columns,
                        __m256i sum[2][TILE])
@@ -69,7 +88,7 @@ INLINE void nibbles_32(const uint8_t lines[8][LINE], int high, const int8_t *q, 
     }
 }
 
-/* Four quads (16 k) of eight rows against one column; 5-bit weights: 4 * 31 * 127 * 2 = 31496 fits. */
+/* Four quads (16 k) against one column; 5-bit weights: 4 * 31 * 127 * 2 = 31496 fits. */
 INLINE __m256i quads_16(const __m256i w[4], const int8_t *q)
 {
     __m256i a = _mm256_add_epi16(_mm256_maddubs_epi16(w[0], broadcast_u32(q)),
