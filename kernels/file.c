@@ -31,8 +31,8 @@ static inline void nibbles(uint8_t *q, const uint8_t *qs, unsigned bytes)
 }
 
 /*
- * Adds bit k of the little-endian word at @qh as bit 4 of q[k]: each byte goes to eight places, each place keeps its own
- * bit of it, and what is not zero carries into bit 7 when 127 is added.
+ * Adds bit k of the little-endian word at @qh as bit 4 of q[k]: each byte goes to eight places, each place keeps its
+ * own bit of it, and what is not zero carries into bit 7 when 127 is added.
  */
 static inline void fifth_bits_32(const uint8_t *qh, uint8_t *q)
 {

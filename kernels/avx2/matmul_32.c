@@ -3,7 +3,7 @@
 /* Q4_0, Q4_1, Q5_0, Q5_1, Q8_0: one float step per 32 k. */
 
 #include "kernels/avx2/avx2.h"
-#include "kernels/avx2/tile.h"
+#include "kernels/avx2/tiles.h"
 
 #define SEGMENT_BLOCKS (KERNEL_SEGMENT / 32)
 

@@ -3,7 +3,7 @@
 /* Q2_K, Q3_K, Q4_K, Q5_K, Q6_K: integers throughout a block of 256 k, one float step (two with mins) at its end. */
 
 #include "kernels/avx2/avx2.h"
-#include "kernels/avx2/tile.h"
+#include "kernels/avx2/tiles.h"
 
 /* --- scales: one byte per row becomes both 16-bit halves of the row's 32 bits --- */
 
