@@ -120,7 +120,7 @@ static int started_event(struct tenon *tenon, struct span payload, struct tenon_
     return 0;
 }
 
-/* Deals text and alternatives of a frame out to its tokens: they must come out even. */
+/* Deals text and alternatives of a frame out to its tokens: they must come out even, unless there are no tokens. */
 static bool deal(struct tenon *tenon, const struct wire_tokens *w)
 {
     uint32_t alternative = 0;
@@ -140,7 +140,7 @@ static bool deal(struct tenon *tenon, const struct wire_tokens *w)
         at += t.text_length;
         alternative += t.alternatives;
     }
-    return at == w->text.size && alternative == w->alternatives.count;
+    return (at == w->text.size || !w->tokens.count) && alternative == w->alternatives.count;
 }
 
 static int tokens_event(struct tenon *tenon, struct span payload, struct tenon_event *event,

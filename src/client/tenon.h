@@ -219,7 +219,7 @@ struct tenon_event {
     enum tenon_event_kind kind; /* DONE and ERROR are the last */
     const char *text;           /* TOKENS, DONE: bytes released; all of them joined are the answer */
     size_t text_size;
-    const struct tenon_token *tokens;
+    const struct tenon_token *tokens;   /* TOKENS: may be none, when a long text of the last one goes on */
     size_t token_count;
     uint32_t prompt_tokens, cached_tokens, generated_tokens;    /* STARTED (first two), DONE */
     uint64_t seed;              /* STARTED */

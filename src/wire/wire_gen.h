@@ -529,7 +529,11 @@ struct wire_tokens {
     struct wire_list tokens;            /* of wire_token */
     /* of all tokens of this frame, one after the other, best first; of wire_logprob */
     struct wire_list alternatives;
-    struct span text;                   /* released bytes of all tokens of this frame, one after the other */
+    /*
+     * released bytes of all tokens of this frame, one after the other; in a frame without tokens: more of the last
+     * token's
+     */
+    struct span text;
 };
 WIRE_MESSAGE(tokens)
 

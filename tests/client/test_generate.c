@@ -108,6 +108,7 @@ static void answer_full(struct fake *f)
     send_started(f, request, 99);
     send_token(f, request, 100, "", 5);
     send_token(f, request, 101, "a \xc3\xa9", 0);
+    fake_send(f, &wire_tokens_message, &(struct wire_tokens){ .kind = 2, .text = span_of("!", 1) }, request, 0);
     send_done(f, request, WIRE_REASON_STOP, " tail");
 }
 
@@ -164,9 +165,9 @@ static void full(void **state)
     tenon = opened();
     if (tenon_generate(tenon, &q, see, &seen, &done, &error))
         fail_msg("%s", error.message);
-    assert_int_equal(seen.events, 4);
+    assert_int_equal(seen.events, 5);
     assert_int_equal(seen.tokens, 2);
-    assert_string_equal(seen.text, "a \xc3\xa9 tail");
+    assert_string_equal(seen.text, "a \xc3\xa9! tail");
     assert_int_equal(done.reason, TENON_STOP);
     assert_int_equal(done.generated_tokens, 2);
     tenon_close(tenon);

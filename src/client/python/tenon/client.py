@@ -133,7 +133,7 @@ class Request:
             best = [(a['id'], a['logprob']) for a in fields['alternatives'][alternative:last]]
             out.append(Token(t['id'], t['logprob'], fields['text'][at:end], best))
             at, alternative = end, last
-        if at != len(fields['text']) or alternative != len(fields['alternatives']):
+        if (out and at != len(fields['text'])) or alternative != len(fields['alternatives']):
             raise self.client._broken('the server sent tokens without their text')
         return Tokens(out, fields['text'], fields['text'].decode('utf-8', 'replace'))
 
