@@ -36,39 +36,41 @@ static int prepare(struct run *run, const uint32_t *ids, uint32_t count, struct 
 static int tell(struct run *run, uint32_t first, uint32_t n, score_fn *fn, void *arg, struct error *error)
 {
     for (uint32_t i = 0; i < n; i++) {
-        int r;
+        uint32_t row = run->in->rows[i];
+        int r = 0;
 
-        if (!graph_holds(run->in->graph, i))
-            graph_head(run->in->graph, i);
+        if (row != GRAPH_NO_LOGITS && !graph_holds(run->in->graph, row))
+            graph_head(run->in->graph, row);
         if (graph_failed(run->in->graph, i))
             return error_set(error, -EDOM, "a value was not finite at position %u", first + i);
-        r = fn(arg, first + i, graph_logits(run->in->graph, i), run->in->info.vocab_size);
+        if (row != GRAPH_NO_LOGITS)
+            r = fn(arg, first + i, graph_logits(run->in->graph, row), run->in->info.vocab_size);
         if (r)
             return r;
     }
     return 0;
 }
 
-static int pass(struct run *run, const uint32_t *ids, uint32_t first, uint32_t n, score_fn *fn, void *arg,
-                struct error *error)
+static int pass(struct run *run, const uint32_t *ids, uint32_t first, uint32_t n, uint32_t from, score_fn *fn,
+                void *arg, struct error *error)
 {
     struct instance *in = run->in;
     struct graph_batch b = { .tokens = n, .ids = ids + first, .positions = in->positions,
-                             .blocks = (const uint32_t *const *)in->tables, .rows = in->rows, .row_count = n };
+                             .blocks = (const uint32_t *const *)in->tables, .rows = in->rows };
 
     while (run->block_count < kv_blocks_for((uint64_t)first + n))
         run->blocks[run->block_count++] = kv_pool_take(&in->pool);
     for (uint32_t i = 0; i < n; i++) {
         in->positions[i] = first + i;
         in->tables[i] = run->blocks;
-        in->rows[i] = i;
+        in->rows[i] = first + i >= from ? b.row_count++ : GRAPH_NO_LOGITS;
     }
     graph_step(in->graph, &b);
     return tell(run, first, n, fn, arg, error);
 }
 
-int instance_score(struct instance *in, const uint32_t *ids, uint32_t count, uint32_t chunk, score_fn *fn, void *arg,
-                   struct error *error)
+int instance_score(struct instance *in, const uint32_t *ids, uint32_t count, uint32_t from, uint32_t chunk,
+                   score_fn *fn, void *arg, struct error *error)
 {
     struct run run = { .in = in };
     int r = prepare(&run, ids, count, error);
@@ -76,7 +78,7 @@ int instance_score(struct instance *in, const uint32_t *ids, uint32_t count, uin
     if (chunk == 0 || chunk > in->chunk)
         chunk = in->chunk;
     for (uint32_t first = 0; r == 0 && first < count; first += chunk)
-        r = pass(&run, ids, first, (uint32_t)min_u64(chunk, count - first), fn, arg, error);
+        r = pass(&run, ids, first, (uint32_t)min_u64(chunk, count - first), from, fn, arg, error);
     kv_pool_give(&in->pool, run.blocks, run.block_count, run.block_capacity - run.block_count);
     free(run.blocks);
     return r;

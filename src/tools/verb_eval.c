@@ -60,7 +60,8 @@ static int score_chunks(struct perplexity *p, const struct model_options *o, str
         if (vocab_add_bos(vocab))
             ids[0] = vocab_bos(vocab);
         p->ids = ids;
-        r = instance_score(p->session->instance, ids, o->context, o->prefill_chunk, score_position, p, error);
+        r = instance_score(p->session->instance, ids, o->context, o->context / 2, o->prefill_chunk, score_position, p,
+                           error);
         if (r == 0 && !o->quiet && isatty(STDERR_FILENO))
             fprintf(stderr, "\rchunk %u of %u: perplexity %.4f ", i + 1, chunks, exp(p->nll / (double)p->scored));
     }

@@ -47,7 +47,7 @@ static int score(struct session *s, const struct model_options *o, const uint32_
         return tool_fail(&error);
     }
     write_header(out, count, instance_info(s->instance)->vocab_size);
-    r = instance_score(s->instance, ids, count, o->prefill_chunk, write_row, out, &error);
+    r = instance_score(s->instance, ids, count, 0, o->prefill_chunk, write_row, out, &error);
     if (r == -EIO)
         error_set(&error, r, "cannot write %s: the disk may be full", path);
     if (fclose(out) != 0 && r == 0)

@@ -116,7 +116,7 @@ static int logits(struct instance *in, uint32_t chunk, uint64_t *ret_hash)
 
     *ret_hash = 0;
     fill_prompt(0, in->info.vocab_size, ids);
-    if (instance_score(in, ids, PROMPT, chunk, hash_logits, ret_hash, &error) == 0)
+    if (instance_score(in, ids, PROMPT, 0, chunk, hash_logits, ret_hash, &error) == 0)
         return 0;
     fprintf(stderr, "scoring failed: %s\n", error.text);
     return -1;

@@ -63,7 +63,7 @@ static void compare(const char *architecture, const char *setting, const char *a
     for (uint32_t i = 0; i < tokens; i++)
         ids[i] = (i * 7919 + 3) % in->info.vocab_size;
     a.ids = ids;
-    if (instance_score(in, ids, tokens, chunk, same_bits, &a, &error) != 0)
+    if (instance_score(in, ids, tokens, 0, chunk, same_bits, &a, &error) != 0)
         fail_msg("%s %s %s: not the same bits %s", architecture, setting ? setting : "", activations, error.text);
     plain_free(a.plain);
     instance_free(in);
