@@ -65,6 +65,15 @@ bool tool_f32(const char *text, float *ret)
     return end != text && *end == '\0' && isfinite(*ret);
 }
 
+bool tool_is_model_id(const char *model)
+{
+    size_t n = model ? strlen(model) : 0;
+
+    if (!model)
+        return true;
+    return !strchr(model, '/') && !(n > 5 && strcmp(model + n - 5, ".gguf") == 0) && access(model, F_OK) != 0;
+}
+
 static int read_all(int fd, size_t limit, struct buffer *content)
 {
     uint8_t chunk[65536];

@@ -44,6 +44,12 @@ bool tool_u32(const char *text, uint32_t minimum, uint32_t maximum, uint32_t *re
 bool tool_u64(const char *text, uint64_t *ret);
 bool tool_f32(const char *text, float *ret);
 
+/*
+ * Whether -m means a daemon's model rather than a file: nothing given, or a word that is neither a path nor a file
+ * that exists.  A mistyped path is still a path.
+ */
+bool tool_is_model_id(const char *model);
+
 /* Reads a file, or standard input for "-", up to @limit bytes. */
 must_check int tool_read_file(const char *path, size_t limit, struct buffer *ret_content, struct error *error);
 /* Writes a buffer to standard output; EXIT_OK or EXIT_RUN_TIME. */

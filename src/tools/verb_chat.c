@@ -24,9 +24,10 @@ struct chat {
 static int help(void)
 {
     printf("usage: tenon chat -m FILE [options]\n"
-           "       tenon chat --socket PATH [-m MODEL-ID] [options]\n\n" MODEL_OPTIONS_HELP GENERATE_OPTIONS_HELP
+           "       tenon chat [--socket PATH] [-m MODEL-ID] [options]\n\n" MODEL_OPTIONS_HELP GENERATE_OPTIONS_HELP
            "      --system TEXT        the system message\n"
-           "      --socket PATH        talk to a daemon; -m is then a model id\n\n"
+           "      --socket PATH        talk to this daemon; -m is then a model id.  Without it, a -m that is no\n"
+           "                           file, or none, asks the daemon at the default socket (see tenon ctl --help)\n\n"
            "One line is one message; an empty line or end of file ends the conversation.\n");
     return EXIT_OK;
 }
@@ -115,7 +116,7 @@ static int chat(struct chat *c)
 
     if (system)
         add_message(c, "system", system, strlen(system));
-    if (!c->socket)
+    if (!c->socket && !tool_is_model_id(c->model.model))
         code = session_open(&c->session, &c->model);
     else if (tenon_open(c->socket, &(struct tenon_options){ .name = "tenon chat" }, &c->tenon, &error) != TENON_OK)
         code = remote_fail(&error);
@@ -154,7 +155,5 @@ int verb_chat(int argc, char **argv)
     }
     if (optind < argc)
         return tool_usage("chat", "\"%.32s\" is one word too many", argv[optind]);
-    if (!c.model.model && !c.socket)
-        return tool_usage("chat", "-m FILE or --socket PATH is needed");
     return chat(&c);
 }

@@ -20,14 +20,15 @@ static int help(void)
 {
     printf(
         "usage: tenon run -m FILE -p TEXT [options]\n"
-        "       tenon run --socket PATH -m MODEL-ID -p TEXT [options]\n\n" MODEL_OPTIONS_HELP GENERATE_OPTIONS_HELP
+        "       tenon run [--socket PATH] [-m MODEL-ID] -p TEXT [options]\n\n" MODEL_OPTIONS_HELP GENERATE_OPTIONS_HELP
         "  -p, --prompt TEXT        the prompt; its special tokens are understood\n"
         "  -f, --file FILE          the prompt from a file, - for standard input\n"
         "      --chat               the prompt is a user's message in the model's chat format, never special tokens\n"
         "      --system TEXT        with --chat: the system message\n"
         "      --no-bos             no BOS, even where the model asks for one\n"
         "      --parallel N         the same prompt N times in one batch; fails unless all answers are equal\n"
-        "      --socket PATH        ask a daemon; -m is then a model id, not needed where there is one model\n");
+        "      --socket PATH        ask this daemon; -m is then a model id.  Without it, a -m that is no\n"
+           "                           file, or none, asks the daemon at the default socket (see tenon ctl --help)\n");
     return EXIT_OK;
 }
 
@@ -103,7 +104,7 @@ static int run(struct run_options *o)
         return tool_fail(&error);
     if (!o->file)
         buffer_put(&prompt, o->prompt, strlen(o->prompt));
-    code = o->socket ? run_remote(o, &prompt) : run_local(o, &prompt);
+    code = o->socket || tool_is_model_id(o->model.model) ? run_remote(o, &prompt) : run_local(o, &prompt);
     buffer_deinit(&prompt);
     return code;
 }
@@ -142,8 +143,6 @@ int verb_run(int argc, char **argv)
         if (code)
             return code;
     }
-    if (!o.model.model && !o.socket)
-        return tool_usage("run", "-m is missing");
     if (optind < argc || !o.prompt == !o.file)
         return tool_usage("run", "give -p TEXT or -f FILE, and nothing else");
     return run(&o);
