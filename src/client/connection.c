@@ -155,29 +155,40 @@ int connection_send_message(struct tenon *tenon, const struct wire_message *mess
 
 /* ---- reading ---- */
 
+int connection_frame_size(const struct tenon *tenon, size_t *ret_size, struct wire_fault *fault)
+{
+    struct frame_header header;
+
+    *ret_size = 0;
+    if (tenon->in_size < FRAME_HEADER_BYTES)
+        return 0;
+    if (frame_header_decode(tenon->in + tenon->in_start, WIRE_LIMIT_FRAME_SERVER, &header, fault))
+        return TENON_E_PROTOCOL;
+    if (tenon->in_size - FRAME_HEADER_BYTES >= header.length)
+        *ret_size = FRAME_HEADER_BYTES + header.length;
+    return 0;
+}
+
 /* Takes a whole frame out of tenon->in: 0 and *ret_frame, which is NULL while there is none yet. */
 static int take_frame(struct tenon *tenon, struct frame **ret_frame, struct tenon_error *error)
 {
-    struct frame_header header;
+    const uint8_t *bytes = tenon->in + tenon->in_start;
     struct wire_fault fault;
     struct frame *frame;
     size_t size;
 
     *ret_frame = NULL;
-    if (tenon->in_size < FRAME_HEADER_BYTES)
-        return 0;
-    if (frame_header_decode(tenon->in, WIRE_LIMIT_FRAME_SERVER, &header, &fault))
+    if (connection_frame_size(tenon, &size, &fault))
         return connection_break(tenon, error, TENON_E_PROTOCOL, "the server sent a %s", fault.problem);
-    size = FRAME_HEADER_BYTES + header.length;
-    if (tenon->in_size < size)
+    if (!size)
         return 0;
     frame = malloc(sizeof(*frame) + size);
     if (!frame)
-        return connection_break(tenon, error, TENON_E_SYSTEM, "no memory for a frame of %u bytes", header.length);
+        return connection_break(tenon, error, TENON_E_SYSTEM, "no memory for a frame of %zu bytes", size);
     frame->next = NULL;
-    frame->header = header;
-    memcpy(frame->bytes, tenon->in, size);
-    memmove(tenon->in, tenon->in + size, tenon->in_size - size);
+    check(frame_header_decode(bytes, WIRE_LIMIT_FRAME_SERVER, &frame->header, &fault) == 0);
+    memcpy(frame->bytes, bytes, size);
+    tenon->in_start += size;
     tenon->in_size -= size;
     *ret_frame = frame;
     return 0;
@@ -190,6 +201,9 @@ static int read_some(struct tenon *tenon, uint64_t deadline_ns, struct tenon_err
 
     if (tenon->broken)
         return tenon_error_set(error, TENON_E_CLOSED, "the connection is closed");
+    /* Here what is left is less than a frame, so moving it makes room for the rest of it. */
+    memmove(tenon->in, tenon->in + tenon->in_start, tenon->in_size);
+    tenon->in_start = 0;
     n = recv(tenon->fd, tenon->in + tenon->in_size, sizeof(tenon->in) - tenon->in_size, MSG_DONTWAIT);
     if (n > 0) {
         tenon->in_size += (size_t)n;

@@ -21,6 +21,9 @@ struct frame {                          /* read whole */
     uint8_t bytes[];                    /* its header as it came, then the payload */
 };
 
+/* Bytes of the first frame among what was read, 0 while it is not whole; or TENON_E_PROTOCOL. */
+int connection_frame_size(const struct tenon *tenon, size_t *ret_size, struct wire_fault *fault);
+
 static inline struct span frame_payload(const struct frame *frame)
 {
     return span_of(frame->bytes + FRAME_HEADER_BYTES, frame->header.length);
@@ -41,8 +44,8 @@ struct tenon {
     struct frame *held;                 /* the frame that the last event or raw frame points into */
     struct tenon_token *tokens;         /* of that event */
     struct tenon_alternative *alternatives;
-    size_t in_size;
-    uint8_t in[FRAME_BYTES_MAX];        /* read, not yet a whole frame */
+    size_t in_start, in_size;           /* what was read and not yet taken: in_size bytes from in_start on */
+    uint8_t in[FRAME_BYTES_MAX];
 };
 
 /* Fills @error when it is not NULL; returns @code. */

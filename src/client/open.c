@@ -222,11 +222,7 @@ int tenon_fd(const struct tenon *tenon) { return tenon->fd; }
 
 bool tenon_pending(const struct tenon *tenon)
 {
-    struct frame_header header;
+    size_t size;
 
-    if (tenon->queue || tenon->broken)
-        return true;
-    return tenon->in_size >= FRAME_HEADER_BYTES &&
-           (frame_header_decode(tenon->in, WIRE_LIMIT_FRAME_SERVER, &header, NULL) ||
-            tenon->in_size - FRAME_HEADER_BYTES >= header.length);
+    return tenon->queue || tenon->broken || connection_frame_size(tenon, &size, NULL) || size;
 }
