@@ -245,6 +245,33 @@ static void test_spm_unknown(void **state)
     unload(&l);
 }
 
+/* The better score first, whatever the signs; equal ones, 0 and -0 too, go left. */
+static void test_spm_scores(void **state)
+{
+    static const struct {
+        float ab, ba;
+        const char *expected;
+    } cases[] = {
+        {1, 2, "▁|a|ba"}, {2, 1, "▁|ab|a"}, {-1, 0, "▁|a|ba"}, {0, -1, "▁|ab|a"}, {-2, -1, "▁|a|ba"},
+        {-0.0f, 0, "▁|ab|a"}, {1, -1, "▁|ab|a"}, {-1, 1, "▁|a|ba"}, {3, 3, "▁|ab|a"}, {-1e30f, 1e-30f, "▁|a|ba"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        struct small_tokens t;
+        struct loaded l;
+
+        small_tokens_fill(&t, SMALL_SPM);
+        for (uint32_t id = 0; id < t.count; id++) {
+            t.score[id] = strcmp(t.text[id], "ab") == 0 ? cases[i].ab : t.score[id];
+            t.score[id] = strcmp(t.text[id], "ba") == 0 ? cases[i].ba : t.score[id];
+        }
+        l = load_tokens(&t, SMALL_SPM, NULL);
+        expect(&l, 0, "aba", cases[i].expected);
+        unload(&l);
+    }
+}
+
 static void test_wordpiece(void **state)
 {
     struct loaded l = load(SMALL_WORDPIECE);
@@ -326,6 +353,95 @@ static void test_prompt(void **state)
     assert_int_equal(tokens.count, 1);
     tokens_deinit(&tokens);
     unload(&l);
+}
+
+/* Phi-3 drops white space behind its markers, and is known by its name only. */
+static void test_strips(void **state)
+{
+    static const char *const names[] = {"Phi-3 Mini", "model of phi3", "Phi-4"};
+
+    (void)state;
+    for (unsigned i = 0; i < ARRAY_LENGTH(names); i++) {
+        struct loaded l = {.file = BUFFER_NULL};
+        struct gguf_writer w = GGUF_WRITER_INIT;
+        struct small_tokens t;
+
+        small_tokens_fill(&t, SMALL_SPM);
+        small_tokens_add(&t, "<|end|>", 0, 3);
+        small_tokens_write(&w, &t, SMALL_SPM, NULL);
+        gguf_writer_string(&w, "general.name", names[i]);
+        gguf_writer_bool(&w, "tokenizer.ggml.add_space_prefix", false);
+        gguf_writer_finish(&w, &l.file);
+        load_buffer(&l);
+        expect(&l, VOCAB_PARSE_SPECIAL, "<|end|> a", i < 2 ? "<|end|>|a" : "<|end|>|▁|a");
+        expect(&l, VOCAB_PARSE_SPECIAL, "</s> \t\n", i < 2 ? "</s>" : "</s>|▁|<0x09>|<0x0A>");
+        expect(&l, VOCAB_PARSE_SPECIAL, "<s> a", "<s>|▁|a");
+        unload(&l);
+    }
+}
+
+/* What ends an answer: by key, by name, not by a name that ordinary text may have, and Harmony's exception. */
+static void test_ends(void **state)
+{
+    struct loaded l = {.file = BUFFER_NULL};
+    struct gguf_writer w = GGUF_WRITER_INIT;
+    struct small_tokens t;
+    uint32_t end;
+
+    (void)state;
+    small_tokens_fill(&t, SMALL_BPE);
+    end = small_tokens_add(&t, "<|end|>", 0, 3);
+    small_tokens_add(&t, "<|eot_id|>", 0, 4);
+    small_tokens_add(&t, "<end_of_turn>", 0, 1);    /* an ordinary token of that text */
+    small_tokens_add(&t, "</s>", 0, 4);
+    small_tokens_write(&w, &t, SMALL_BPE, "gpt-2");
+    gguf_writer_u32(&w, "tokenizer.ggml.eot_token_id", 5);
+    gguf_writer_u32(&w, "tokenizer.ggml.eom_token_id", 6);
+    gguf_writer_finish(&w, &l.file);
+    load_buffer(&l);
+    assert_true(vocab_is_eog(l.vocab, 5) && vocab_is_eog(l.vocab, 6) && !vocab_is_eog(l.vocab, 7));
+    assert_true(vocab_is_eog(l.vocab, end) && vocab_is_eog(l.vocab, id_of(&l, "<|eot_id|>")));
+    assert_true(vocab_is_control(l.vocab, id_of(&l, "<|eot_id|>")));
+    assert_false(vocab_is_eog(l.vocab, id_of(&l, "<end_of_turn>")) || vocab_is_eog(l.vocab, id_of(&l, "</s>")));
+    assert_int_equal(vocab_eos(l.vocab), VOCAB_NONE);
+    unload(&l);
+    small_tokens_add(&t, "<|return|>", 0, 3);
+    l = load_tokens(&t, SMALL_BPE, "gpt-2");
+    assert_true(vocab_is_eog(l.vocab, id_of(&l, "<|return|>")) && !vocab_is_eog(l.vocab, end));
+    unload(&l);
+}
+
+/* Words longer than can be merged whole, and a text that is too long. */
+static void test_long_words(void **state)
+{
+    size_t size = ((size_t)600 << 10) + 1;
+    char *text = malloc(size);
+
+    (void)state;
+    assert_non_null(text);
+    for (size_t i = 0; i < size; i++)
+        text[i] = "a\xc3\xa9"[i % 3];
+    for (unsigned kind = 0; kind < SMALL_WORDPIECE; kind++) {
+        struct loaded l = load((enum small_vocab)kind);
+        struct tokens tokens = TOKENS_NULL;
+        struct buffer out = BUFFER_NULL;
+        struct error error = ERROR_NULL;
+        size_t skip;
+
+        assert_int_equal(vocab_encode(l.vocab, text, size, 0, &tokens, &error), 0);
+        assert_true(tokens.count <= size * 2 / 3 + 8);      /* é stays whole where words are cut */
+        for (size_t i = 0; i < tokens.count; i++)
+            vocab_decode(l.vocab, tokens.ids[i], false, &out);
+        skip = kind == SMALL_SPM ? 1 : 0;                   /* the space in front */
+        assert_int_equal(out.size - skip, size);
+        assert_memory_equal(out.data + skip, text, size);
+        tokens.count = 0;
+        assert_int_equal(vocab_encode(l.vocab, text, (size_t)VOCAB_TEXT_BYTES_MAX + 1, 0, &tokens, &error), -E2BIG);
+        buffer_deinit(&out);
+        tokens_deinit(&tokens);
+        unload(&l);
+    }
+    free(text);
 }
 
 static uint32_t next_random(uint32_t *random)
@@ -432,7 +548,8 @@ int main(void)
         cmocka_unit_test(test_bpe_merges),   cmocka_unit_test(test_bpe_specials), cmocka_unit_test(test_decode),
         cmocka_unit_test(test_spm),          cmocka_unit_test(test_spm_segments), cmocka_unit_test(test_spm_unknown),
         cmocka_unit_test(test_wordpiece),    cmocka_unit_test(test_offsets),      cmocka_unit_test(test_prompt),
-        cmocka_unit_test(test_properties),   cmocka_unit_test(test_linear),
+        cmocka_unit_test(test_strips),       cmocka_unit_test(test_ends),         cmocka_unit_test(test_long_words),
+        cmocka_unit_test(test_properties),   cmocka_unit_test(test_linear),       cmocka_unit_test(test_spm_scores),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
