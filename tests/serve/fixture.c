@@ -80,7 +80,7 @@ void fixture_start(struct fixture *f)
     struct ring_config ring = { .operations = 0 };
     struct error error = ERROR_NULL;
 
-    log_set_level(LOG_LEVEL_ERROR);
+    log_set_level(getenv("TENON_TEST_LOG") ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERROR);
     assert_int_equal(socket_listen(&listen, &f->listener, &error), 0);
     listen.path = f->admin_path;
     assert_int_equal(socket_listen(&listen, &f->admin, &error), 0);
@@ -287,6 +287,20 @@ void client_hello(struct client *c, uint16_t low, uint16_t high, uint32_t max_fr
                             .client = { (const uint8_t *)"test", 4 } };
 
     client_send(c, &wire_hello_message, &h, 0);
+}
+
+struct client *client_try(const char *path)
+{
+    struct wire_hello h = { .magic = WIRE_MAGIC, .version_min = 1, .version_max = 1 };
+    struct frame_out out = { .capacity = 256, .data = (uint8_t[256]){ 0 } };
+    struct client *c = client_connect(path);
+    struct reply r;
+
+    assert_int_equal(wire_encode(&wire_hello_message, &h, (struct frame_header){ .flags = 0 }, &out, NULL), 0);
+    (void)!send(c->fd, out.data, out.size, MSG_NOSIGNAL);       /* it may have been turned away already */
+    if (client_receive(c, &r) && r.message == &wire_hello_ok_message)
+        return c;
+    return client_close(c);
 }
 
 struct client *client_open(const char *path)

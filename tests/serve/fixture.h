@@ -62,6 +62,7 @@ struct reply {
 
 struct client *client_connect(const char *path);        /* no HELLO */
 struct client *client_open(const char *path);           /* HELLO said and answered */
+struct client *client_try(const char *path);            /* the same, or NULL: turned away */
 struct client *client_close(struct client *c);
 void client_hello(struct client *c, uint16_t low, uint16_t high, uint32_t max_frame);
 void client_send_bytes(struct client *c, const void *bytes, size_t size);
