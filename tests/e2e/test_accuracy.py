@@ -125,6 +125,28 @@ def greedy(name):
     assert not wrong, "\n".join(wrong)
 
 
+# architecture, settings of random_model, vocabulary to draw ids from; random weights, every tensor type
+GENERATED = [("llama",), ("llama", "rope_factors=1"), ("llama", "rope_linear=4"), ("qwen2",), ("qwen3",), ("gemma3",)]
+GENERATED_BOUND = 2e-6
+
+
+@cases_for(GENERATED)
+def generated_divergence(what):
+    """Random weights of every type and architecture, 600 positions (more than a range, more than a window)."""
+    with temporary() as here:
+        path = cases.generated(here, *what)
+        reference = oracle.Model(path)
+        vocabulary = len(reference.meta("tokenizer.ggml.tokens"))
+        ids = [3 + (i * i * 31 + i) % (vocabulary - 3) for i in range(600)]
+        tokens, out = os.path.join(here, "ids"), os.path.join(here, "out.npy")
+        with open(tokens, "w", encoding="ascii") as f:
+            f.write(" ".join(map(str, ids)))
+        tenon("logits", "-m", path, "--tokens-file", tokens, "--out", out, "--activations", "int16")
+        mean, worst, same, _ = oracle.compare(reference, ids, np.load(out), 0)
+    print(f"  {' '.join(what)}: mean KL {mean:.2e}, largest {worst:.2e}, top-1 {same:.3f}")
+    assert mean <= GENERATED_BOUND, f"mean KL {mean:.2e}"
+
+
 cases_for(ALL)(divergence)
 cases_for(OFTEN)(perplexity)
 cases_for(ALL)(greedy)

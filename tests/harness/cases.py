@@ -138,6 +138,13 @@ def temporary(**options):
     return tempfile.TemporaryDirectory(dir=base, **options)
 
 
+def generated(here, architecture, *settings, seed=1):
+    """Path of a generated model of random weights in a folder: two layers that hold every tensor type."""
+    path = os.path.join(here, f"{architecture}-{seed}.gguf")
+    run(need_program(os.path.join(BUILD, "tests", "harness", "random_model")), path, architecture, seed, *settings)
+    return path
+
+
 def tokenize(model_path, text, *options):
     """Ids of a text (str or bytes) by `tenon tokenize`."""
     with temporary() as here:
