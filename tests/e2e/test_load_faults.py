@@ -82,7 +82,7 @@ def without_permission():
         path = os.path.join(here, "secret.gguf")
         shutil.copyfile(model("smollm2"), path)
         os.chmod(path, 0o600)
-        refused(path, "ermission", before=sandbox.as_nobody())
+        refused(path, "ermission", code=77, before=sandbox.as_nobody())
 
 
 @cases_for(["uring", "preadv"])
@@ -113,7 +113,7 @@ def io_uring_forbidden():
     """As in most containers: the preadv rung is taken, and asking for uring is refused."""
     forbid = sandbox.deny(sandbox.IO_URING_SETUP)
     answer(model("smollm2"), before=forbid)
-    _, said = tenon("run", "-m", model("smollm2"), "-p", "x", "-n", 1, "--io", "uring", expect=1, before=forbid)
+    _, said = tenon("run", "-m", model("smollm2"), "-p", "x", "-n", 1, "--io", "uring", expect=77, before=forbid)
     assert b"uring" in said, said
 
 

@@ -189,7 +189,8 @@ class Daemon:
         while time.monotonic() < end:
             if self.process.poll() is not None:
                 raise Failed(f"tenond ended with {self.process.returncode}\n{self.said()[-2000:]}")
-            with contextlib.suppress(FileNotFoundError, ConnectionRefusedError):
+            # Reset: the kernel closes what an io_uring of a killed process held a little after its end.
+            with contextlib.suppress(FileNotFoundError, ConnectionRefusedError, ConnectionResetError, Gone):
                 if condition():
                     return
             time.sleep(0.05)
