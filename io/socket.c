@@ -2,6 +2,8 @@
 #include "io/socket.h"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/socket.h>
@@ -9,6 +11,9 @@
 #include <unistd.h>
 
 #include "src/base/clock.h"
+
+#define LINGER_TRIES 8
+#define LINGER_MS 2000
 
 static int make_address(const char *path, struct sockaddr_un *ret_address, struct error *error)
 {
@@ -68,20 +73,50 @@ static int lock_directory(const char *path, int *ret_fd, struct error *error)
     return 0;
 }
 
+/* Whether the process that began to listen there is gone; pid 0 is one of another namespace. */
+static bool listener_is_dead(int fd)
+{
+    struct ucred peer = { .pid = 0 };
+    socklen_t size = sizeof(peer);
+
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) || peer.pid <= 0)
+        return false;
+    return kill(peer.pid, 0) != 0 && errno == ESRCH;
+}
+
+/*
+ * 0 where somebody listens at the path, or the errno that tells that nobody does.  A listener that io_uring held lives
+ * on for a moment after its process was killed; then our connection is reset.  One that was handed to another process
+ * lives on for good.
+ */
+static int try_listener(const struct sockaddr_un *address)
+{
+    for (int tries = 0; tries < LINGER_TRIES; tries++) {
+        struct pollfd wait = { .events = POLLIN };
+        int r = connect_to(address, SOCK_NONBLOCK, &wait.fd);
+
+        if (r)
+            return r;
+        r = listener_is_dead(wait.fd) ? poll(&wait, 1, LINGER_MS) : 0;
+        close(wait.fd);
+        if (r <= 0 || !(wait.revents & (POLLHUP | POLLERR)))
+            return 0;
+    }
+    return 0;
+}
+
 /* Something lies at the path.  Only a socket that refuses connections is a dead daemon's. */
 static int remove_stale(const struct sockaddr_un *address, struct error *error)
 {
     const char *path = address->sun_path;
     struct stat st;
-    int fd, r;
+    int r;
 
     if (lstat(path, &st))
         return errno == ENOENT ? 0 : error_set(error, -errno, "%s cannot be looked at: %s", path, strerror(errno));
     if (!S_ISSOCK(st.st_mode))
         return error_set(error, -EEXIST, "%s exists and is not a socket: move it away or choose another path", path);
-    r = connect_to(address, SOCK_NONBLOCK, &fd);
-    if (r == 0)
-        close(fd);
+    r = try_listener(address);
     /* EAGAIN: its queue is full, so somebody listens. */
     if (r == 0 || r == -EAGAIN)
         return error_set(error, -EADDRINUSE, "another daemon answers at %s: stop it or choose another path", path);
