@@ -7,6 +7,7 @@
 #include "src/serve/door_internal.h"
 
 #define PIECE_BYTES 16384u              /* payload of one frame of a long reply */
+#define DONE_TEXT_MAX 448u              /* so that DONE fits into LIMIT_END_BYTES */
 #define MODELS_PER_FRAME 8u             /* with the longest names below the smallest frame a client may ask for */
 #define EVENT_BYTES 2560u
 
@@ -69,50 +70,39 @@ void reply_started(struct request *r, const struct engine_started *started)
     reply_message(r->conn, &wire_started_message, &s, r->cookie, 0);
 }
 
-/*
- * Text beyond what a frame of this client holds waits for the next token's frame.  Real vocabularies never get here:
- * their longest tokens have a few hundred bytes.
- */
+/* Text without a token of its own: it continues that of the last token. */
 void reply_text(struct request *r, struct span text)
 {
-    buffer_put(&r->held, text.data, text.size);
-}
+    size_t most = r->conn->max_frame - 256u;
 
-/* What goes out now, at most @most bytes; it is taken out of what is held by let_go(). */
-static struct span release(struct request *r, struct span text, size_t most)
-{
-    if (r->held.size || text.size > most) {
-        reply_text(r, text);
-        text = (struct span){ r->held.data, min_u64(r->held.size, most) };
+    while (text.size) {
+        size_t n = min_u64(text.size, most);
+        struct wire_tokens t = { .kind = WIRE_TOKENS_KIND_TOKENS, .text = { text.data, n } };
+
+        reply_message(r->conn, &wire_tokens_message, &t, r->cookie, 0);
+        text.data += n;
+        text.size -= n;
     }
-    return text;
-}
-
-static void let_go(struct request *r, struct span text)
-{
-    r->text_sent += (uint32_t)text.size;
-    if (!r->held.size)
-        return;
-    r->held.size -= text.size;
-    memmove(r->held.data, r->held.data + text.size, r->held.size);
 }
 
 void reply_token(struct request *r, const struct bridge_token *token, const struct engine_alternative *alternatives,
                  struct span text)
 {
     struct wire_logprob best[ENGINE_LOGPROBS_MAX];
-    struct wire_token one = { .id = token->id, .logprob = token->logprob, .text_offset = r->text_sent,
+    struct wire_token one = { .id = token->id, .logprob = token->logprob, .text_offset = token->text_offset,
                               .alternatives = token->alternative_count };
     struct wire_tokens t = { .kind = WIRE_TOKENS_KIND_TOKENS, .tokens = { .count = 1, .items = &one },
                              .alternatives = { .count = token->alternative_count, .items = best } };
+    size_t n = min_u64(text.size, r->conn->max_frame - 256u - sizeof(best));
 
     check(token->alternative_count <= ENGINE_LOGPROBS_MAX);
     for (uint32_t i = 0; i < token->alternative_count; i++)
         best[i] = (struct wire_logprob){ alternatives[i].id, alternatives[i].logprob };
-    t.text = release(r, text, r->conn->max_frame - 256u - sizeof(best));
-    one.text_length = (uint32_t)t.text.size;
+    one.text_length = (uint32_t)n;
+    t.text = (struct span){ text.data, n };
     reply_message(r->conn, &wire_tokens_message, &t, r->cookie, 0);
-    let_go(r, t.text);
+    if (text.size > n)
+        reply_text(r, (struct span){ text.data + n, text.size - n });
 }
 
 static void reply_never_started(struct request *r, const struct bridge_done *done)
@@ -136,7 +126,7 @@ void reply_done(struct request *r, const struct bridge_done *done, struct span t
     };
     struct wire_done d = {
         .kind = WIRE_DONE_KIND_DONE, .prompt_tokens = done->prompt_tokens, .cached_tokens = done->cached_tokens,
-        .generated_tokens = done->generated_tokens, .text_offset = r->text_sent, .queue_ns = done->queue_ns,
+        .generated_tokens = done->generated_tokens, .text_offset = done->text_offset, .queue_ns = done->queue_ns,
         .prefill_ns = done->prefill_ns, .decode_ns = done->decode_ns,
     };
     struct refusal refusal;
@@ -145,18 +135,22 @@ void reply_done(struct request *r, const struct bridge_done *done, struct span t
         reply_never_started(r, done);
         return;
     }
-    d.text = release(r, text, r->conn->max_frame - 256u);
-    refusal.code = 0;
-    if (done->reason >= ENGINE_FAILED)
+    if (done->reason >= ENGINE_FAILED) {
         refuse(&refusal, WIRE_E_INTERNAL, 0, "%s", done->failure);
-    else if (r->held.failed || d.text.size < r->held.size)
-        refuse(&refusal, WIRE_E_INTERNAL, r->conn->max_frame, "the last token's text does not fit into a frame");
-    if (refusal.code) {
         reply_error(r->conn, r->type, r->cookie, &refusal);
         request_end(r);
         return;
     }
+    if (text.size > DONE_TEXT_MAX) {
+        size_t before = text.size - DONE_TEXT_MAX;
+
+        reply_text(r, (struct span){ text.data, before });
+        text.data += before;
+        text.size -= before;
+        d.text_offset += (uint32_t)before;
+    }
     d.reason = reasons[done->reason];
+    d.text = text;
     reply_end(r, &wire_done_message, &d);
 }
 

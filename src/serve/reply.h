@@ -18,7 +18,7 @@ void reply_end(struct request *request, const struct wire_message *message, cons
 void reply_started(struct request *request, const struct engine_started *started);
 void reply_token(struct request *request, const struct bridge_token *token,
                  const struct engine_alternative *alternatives, struct span text);
-void reply_text(struct request *request, struct span text);      /* more of the last token's */
+void reply_text(struct request *request, struct span text);
 void reply_done(struct request *request, const struct bridge_done *done, struct span text);
 
 /* Queues pieces of a long reply as long as there is room; true when its END is queued (the request is gone then). */

@@ -143,7 +143,6 @@ void request_settle(struct request *r)
     job_free(r->job);
     tokens_deinit(&r->body.tokens);
     buffer_deinit(&r->body.text);
-    buffer_deinit(&r->held);
     user_discharge_bytes(r->user, r->charged_bytes);
     r->user->requests--;
     users_unref(&door->users, r->user);

@@ -56,8 +56,6 @@ struct request {
     bool telling;                       /* in door->telling */
     struct request *next_telling;
 
-    uint32_t text_sent;                 /* bytes of the answer in frames so far */
-    struct buffer held;                 /* those that found no room in a frame */
     bool limited;                       /* by credits */
     uint64_t credits;
     struct alarm starved;               /* no credits for too long */
