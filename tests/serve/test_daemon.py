@@ -15,7 +15,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "harness"))
 sys.path.insert(0, os.path.join(HERE, "..", "..", "src", "client", "python"))
-from cases import BUILD, TENOND, Skip, case, main, need_program, run, temporary
+from cases import BUILD, TENOND, Skip, case, main, model, need_program, run, temporary
 from sandbox import IO_URING_SETUP, deny
 from tenon import client as tenon
 from tenon import codec
@@ -31,20 +31,27 @@ def make_model(folder, *settings):
     return path
 
 
+def no_config(folder):
+    """An empty file, so that what this host has under /etc does not matter."""
+    path = os.path.join(folder, "empty.conf")
+    with open(path, "wb"):
+        return path
+
+
 class Daemon:
     """A tenond in a folder of its own; leaving the block ends it by SIGTERM and expects exit code 0."""
 
-    def __init__(self, *options, model="", environment=None, before=None, fds=(), wait=True):
+    def __init__(self, *options, model_file="", environment=None, before=None, fds=(), wait=True):
         self.folder = temporary()
         self.here = self.folder.name
         self.path = os.path.join(self.here, "s")
         self.admin_path = os.path.join(self.here, "a")
-        self.model = model or make_model(self.here)
+        self.model = model_file or make_model(self.here)
         self.log_path = os.path.join(self.here, "log")
         self.over = False
         with open(self.log_path, "wb") as log:
             self.process = subprocess.Popen(
-                [need_program(TENOND), "--model", f"m={self.model}", "--socket", self.path, "--admin-socket",
+                [need_program(TENOND), "--config", no_config(self.here), "--model", f"m={self.model}", "--socket", self.path, "--admin-socket",
                  self.admin_path, *QUICK, *options],
                 stderr=log, env={**os.environ, **(environment or {})}, preexec_fn=before, pass_fds=fds)
         if wait:
@@ -155,6 +162,21 @@ def streams_and_their_parts():
 
 
 @case
+def greedy_has_log_probabilities():
+    with Daemon() as d, d.client() as c:
+        events = list(c.submit("x", max_tokens=10, logprobs=2, ignore_eos=True))
+        for token in (t for e in events if isinstance(e, tenon.Tokens) for t in e.tokens):
+            assert token.alternatives[0] == (token.id, token.logprob) and token.logprob < 0
+
+
+@case
+def no_limit_ends_with_the_context():
+    with Daemon("--context", "256") as d, d.client() as c:
+        done = c.complete("x", ignore_eos=True)
+        assert done.reason == "length" and done.prompt_tokens + done.generated_tokens == 256
+
+
+@case
 def stop_strings_over_tokens():
     """Every cut of the answer as a stop string: what comes before it, never a byte of it."""
     with Daemon() as d, d.client() as c:
@@ -210,6 +232,57 @@ def cancel_and_vanish():
         until(lambda: idle(c), what="sequences freed of clients that went away")
         assert time.monotonic() - begun < 5
         assert c.complete("z", max_tokens=3, ignore_eos=True).generated_tokens == 3
+
+
+@case
+def vanish_while_a_prompt_is_read():
+    with Daemon("--prefill-chunk", "4") as d, d.client() as c:
+        with d.client() as lost:
+            lost.submit([tenon.ids([5] * 2000)], max_tokens=5)
+            until(lambda: c.stats()["requests_running"] == 1, what="a prompt being read")
+        begun = time.monotonic()
+        until(lambda: idle(c), what="a freed sequence")
+        steps = c.stats()["steps_total"]
+        assert steps < 500, f"{steps} of 500 steps were done for a client that had gone"
+        assert time.monotonic() - begun < 5
+
+
+@case
+def answers_while_loading():
+    with Daemon(model_file=model("smollm2"), wait=False) as d:
+        worst = refusals_seen = 0
+        until(lambda: os.path.exists(d.path))
+        with d.client() as c:
+            ready = False
+            while not ready:
+                begun = time.monotonic()
+                c.ping()
+                ready = c.models()[0]["state"] == w.MODEL_STATE_READY
+                worst = max(worst, time.monotonic() - begun)
+                try:
+                    c.complete("x", max_tokens=1, ignore_eos=True)
+                except tenon.Failure as failure:
+                    assert failure.code == w.E_LOADING and 0 <= failure.detail < 100 and failure.retry_after_ms
+                    refusals_seen += 1
+        print(f"  {refusals_seen} refusals with LOADING; ping and list in at most {worst * 1000:.1f} ms")
+        assert refusals_seen and worst < 1
+
+
+@case
+def progress_on_a_terminal():
+    ours, its = os.openpty()
+    with temporary() as here:
+        words = [need_program(TENOND), "--model", f"m={make_model(here)}", "--socket", os.path.join(here, "s"), "-t", "2"]
+        with subprocess.Popen(words, stderr=its) as process:
+            os.close(its)
+            said = b""
+            while b"serving 1 model" not in said:
+                said += os.read(ours, 4096)
+            process.terminate()
+            assert process.wait(20) == 0
+        os.close(ours)
+    assert b"loading m: 100 %" in said and b"GB/s" in said and b"s left)" in said, said
+    assert b"<5>" not in said, "priorities are for the journal"
 
 
 @case
@@ -460,7 +533,7 @@ def drain_by_an_administrator():
 @case
 def ways_not_to_start():
     with temporary() as here:
-        path, model = os.path.join(here, "s"), make_model(here)
+        path, good = os.path.join(here, "s"), make_model(here)
 
         def fails(code, *options, words=""):
             _, said = run(need_program(TENOND), "--socket", path, *options, expect=code)
@@ -470,16 +543,16 @@ def ways_not_to_start():
         fails(2, "--model", "a=b", "extra")
         fails(2, "--threads", "many", words="--threads")
         fails(2, "--mmap", words="refused")
-        fails(2, "--model", f"a={model}", "--model", f"a={model}", words="two models")
-        fails(78, words="no model")
+        fails(2, "--model", f"a={good}", "--model", f"a={good}", words="two models")
+        fails(78, "--config", no_config(here), words="no model")
         fails(78, "--model", "a=/nowhere.gguf", words="/nowhere.gguf")
         fails(78, "--config", "/nowhere.conf", words="/nowhere.conf")
-        with open(model, "rb") as whole, open(os.path.join(here, "bad"), "wb") as f:
+        with open(good, "rb") as whole, open(os.path.join(here, "bad"), "wb") as f:
             f.write(whole.read()[:-5000])
         fails(1, "--model", f"a={f.name}", words="model a")
-        fails(1, "--model", f"good={model}", "--model", f"a={f.name}", words="model a")
+        fails(1, "--model", f"good={good}", "--model", f"a={f.name}", words="model a")
         with open(os.path.join(here, "conf"), "w", encoding="ascii") as f:
-            f.write(f"[server]\nsocket = {path}\nsokcet-mode = 0600\n[model a]\nfile = {model}\n")
+            f.write(f"[server]\nsocket = {path}\nsokcet-mode = 0600\n[model a]\nfile = {good}\n")
         out, said = run(TENOND, "--config", f.name, "--check-config")
         assert b"in order: 1 model" in out and b"conf:3: [server] knows no sokcet-mode; did you mean socket-mode?" in said
         with open(f.name, "a", encoding="ascii") as f:
@@ -496,12 +569,12 @@ def sockets_of_others():
         assert d.path.encode() in said
         with d.client() as c:
             c.ping()
-        model = os.path.join(d.here, "copy.gguf")
-        os.link(d.model, model)
+        copy = os.path.join(d.here, "copy.gguf")
+        os.link(d.model, copy)
         stale = os.path.join(d.here, "stale")
         with socket.socket(socket.AF_UNIX) as s:
             s.bind(stale)
-        other = subprocess.Popen([TENOND, "--model", f"m={model}", "--socket", stale, *QUICK], stderr=subprocess.DEVNULL)
+        other = subprocess.Popen([TENOND, "--model", f"m={copy}", "--socket", stale, *QUICK], stderr=subprocess.DEVNULL)
         try:
             until(lambda: try_ping(stale), what="a daemon on the stale socket")
             assert os.stat(stale).st_mode & 0o777 == 0o660
@@ -516,13 +589,13 @@ def sockets_of_others():
 def service_manager():
     """Sockets passed by LISTEN_FDS, READY=1 and the watchdog by NOTIFY_SOCKET."""
     with temporary() as here:
-        path, told_path, model = os.path.join(here, "s"), os.path.join(here, "n"), make_model(here)
+        path, told_path, file = os.path.join(here, "s"), os.path.join(here, "n"), make_model(here)
         with socket.socket(socket.AF_UNIX) as listener, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told:
             listener.bind(path)
             listener.listen()
             told.bind(told_path)
             told.settimeout(20)
-            words = [need_program(TENOND), "--model", f"m={model}", "-t", "2"]
+            words = [need_program(TENOND), "--model", f"m={file}", "-t", "2"]
             manager = (f"import os; os.dup2({listener.fileno()}, 3); os.environ['LISTEN_PID'] = str(os.getpid())\n"
                        f"os.execv({words[0]!r}, {words!r})")
             early = tenon_early(path)
