@@ -44,6 +44,26 @@ static void stream(void **state)
     fixture_stop(f);
 }
 
+/* More requests one after the other than there are places in the table. */
+static void places_come_back(void **state)
+{
+    struct client *c;
+
+    (void)state;
+    fixture_start(f);
+    c = client_open(f->path);
+    for (uint64_t i = 1; i <= LIMIT_REQUESTS + 100; i++) {
+        struct answer a = { .done = false };
+
+        client_generate(c, i, "x", 1, 0, NULL, NULL);
+        client_answer(c, i, &a);
+        assert_true(a.done);
+        answer_deinit(&a);
+    }
+    client_close(c);
+    fixture_stop(f);
+}
+
 struct interleaved { struct answer answers[16]; uint32_t ended; };
 
 static void collect(struct client *c, struct interleaved *all, uint32_t count)
@@ -542,10 +562,11 @@ int main(void)
 {
 #define CASE(function) cmocka_unit_test_setup(function, set_up)
     const struct CMUnitTest tests[] = {
-        CASE(stream), CASE(many_on_one_connection), CASE(cancel_ends_the_right_one), CASE(cancel_while_waiting),
-        CASE(vanished_client), CASE(half_closed_client), CASE(slow_reader_is_parked), CASE(stalled_reader_is_cancelled),
-        CASE(credits), CASE(starved_of_credits), CASE(deadlines), CASE(busy_and_quotas), CASE(queue_full),
-        CASE(engine_queue_full), CASE(hundred_clients), CASE(long_tokens_small_frames), CASE(flood),
+        CASE(stream), CASE(places_come_back), CASE(many_on_one_connection), CASE(cancel_ends_the_right_one),
+        CASE(cancel_while_waiting), CASE(vanished_client), CASE(half_closed_client), CASE(slow_reader_is_parked),
+        CASE(stalled_reader_is_cancelled), CASE(credits), CASE(starved_of_credits), CASE(deadlines),
+        CASE(busy_and_quotas), CASE(queue_full), CASE(engine_queue_full), CASE(hundred_clients),
+        CASE(long_tokens_small_frames), CASE(flood),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
