@@ -433,6 +433,18 @@ int arena_populate(struct arena *arena, uint64_t offset, uint64_t bytes, struct 
     return 0;
 }
 
+int arena_populate_share(struct arena *arena, uint32_t share, uint32_t shares, struct error *error)
+{
+    uint64_t first, end;
+
+    check(share < shares);
+    if (!arena)
+        return 0;
+    first = align_down(arena->bytes / shares * share, PAGE_2M_BYTES);
+    end = share + 1 == shares ? arena->bytes : align_down(arena->bytes / shares * (share + 1), PAGE_2M_BYTES);
+    return arena_populate(arena, first, end - first, error);
+}
+
 /* Buffers that a ring has unregistered can stay pinned for a moment: EBUSY. */
 static int add_seals(int fd)
 {

@@ -97,18 +97,12 @@ struct populate {
 static void populate_worker(void *arg, uint32_t worker)
 {
     struct populate *p = arg;
-    uint32_t node = p->plan->workers[worker].node, of = p->plan->nodes[node].worker_count;
-    uint32_t at = worker - p->plan->nodes[node].worker_first;
-    struct arena *arena = p->kv->arenas[node];
+    uint32_t node = p->plan->workers[worker].node;
+    const struct plan_node *n = &p->plan->nodes[node];
     struct error error = ERROR_NULL;
-    uint64_t first, end;
-    int r, none = 0;
+    int none = 0;
+    int r = arena_populate_share(p->kv->arenas[node], worker - n->worker_first, n->worker_count, &error);
 
-    if (!arena)
-        return;
-    first = align_down(arena->bytes * at / of, PAGE_2M_BYTES);
-    end = at + 1 == of ? arena->bytes : align_down(arena->bytes * (at + 1) / of, PAGE_2M_BYTES);
-    r = first == end ? 0 : arena_populate(arena, first, end - first, &error);
     if (r < 0 && atomic_compare_exchange_strong(&p->result, &none, r))
         p->error = error;
 }

@@ -213,20 +213,6 @@ static int decode_vector(struct load *l, const struct piece *p, const uint8_t *d
     return 0;
 }
 
-/* The slice of its node's arena that a worker touches first: whole 2 MiB pages, all of them between the workers. */
-static int populate_slice(struct load *l, uint32_t worker, uint32_t node, struct error *error)
-{
-    const struct plan_node *n = &l->w->plan->nodes[node];
-    struct arena *arena = l->w->arenas[node];
-    uint64_t at = worker - n->worker_first, of = n->worker_count, first, end;
-
-    if (!arena)
-        return 0;
-    first = align_down(arena->bytes * at / of, PAGE_2M_BYTES);
-    end = at + 1 == of ? arena->bytes : align_down(arena->bytes * (at + 1) / of, PAGE_2M_BYTES);
-    return first == end ? 0 : arena_populate(arena, first, end - first, error);
-}
-
 static void report_progress(struct load *l, uint64_t *last_ns)
 {
     struct loader_report report;
@@ -262,10 +248,11 @@ static void load_worker(void *arg, uint32_t worker)
 {
     struct load *l = arg;
     uint32_t node = l->w->plan->workers[worker].node;
+    const struct plan_node *n = &l->w->plan->nodes[node];
     struct error error = ERROR_NULL;
     int r;
 
-    r = populate_slice(l, worker, node, &error);
+    r = arena_populate_share(l->w->arenas[node], worker - n->worker_first, n->worker_count, &error);
     if (r < 0)
         fail(l, r, &error);
     workers_barrier(l->workers, worker);        /* nobody writes into pages that nobody has made sure of */
