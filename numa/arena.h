@@ -45,7 +45,7 @@ struct arena *arena_free(struct arena *arena);
 
 /* Touches [offset, offset + bytes) for writing on the calling thread.  -ENOMEM where a page cannot be had. */
 must_check int arena_populate(struct arena *arena, uint64_t offset, uint64_t bytes, struct error *error);
-/* The same for part @share of @shares equal ones, cut at 2 MiB: what one of a node's workers touches.  NULL arena: 0. */
+/* The same for part @share of @shares, cut at 2 MiB: what one of a node's workers touches.  NULL arena: 0. */
 must_check int arena_populate_share(struct arena *arena, uint32_t share, uint32_t shares, struct error *error);
 /*
  * Unmaps, seals the memfds against writing and resizing, maps again read-only at the same addresses; all pages
