@@ -4,6 +4,8 @@
 /*
  * Which level this CPU and its operating system can run.  Reading and judging are apart, so that tests can invent
  * a CPU; a level is hidden by the @highest of kernel_ops_init().
+ *
+ * A trait is not whether a CPU can, but whether it should.
  */
 
 #include <stdint.h>
@@ -11,10 +13,14 @@
 #include "kernels/ops.h"
 
 struct cpu_bits {               /* as CPUID and XGETBV give them */
-    uint32_t leaf1_ecx, leaf7_ebx;
+    uint32_t leaf0_ebx, leaf1_ecx, leaf7_ebx;
     uint64_t xcr0;              /* 0 where the operating system does not use XSAVE */
 };
 
 void kernel_cpu_read(struct cpu_bits *ret);
 /* The highest level these bits allow. */
 enum kernel_level kernel_cpu_level(const struct cpu_bits *bits);
+/* KERNEL_TRAIT_ bits of levels.h. */
+unsigned kernel_cpu_traits(const struct cpu_bits *bits);
+/* kernel_ops_init() for the CPU that @bits describe. */
+enum kernel_level kernel_ops_init_for(struct kernel_ops *ops, enum kernel_level highest, const struct cpu_bits *bits);

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The one symbol that each level exports.  An init overwrites what its level does better and sets ops->level. */
+/*
+ * The one symbol that each level exports.  An init overwrites what its level does better and sets ops->level; @traits
+ * say what suits this CPU.
+ */
 
 #include "kernels/ops.h"
 
 #define KERNEL_LEVEL_INIT __attribute__((visibility("default")))
 
-KERNEL_LEVEL_INIT void kernel_ops_init_ref(struct kernel_ops *ops);
-KERNEL_LEVEL_INIT void kernel_ops_init_avx2(struct kernel_ops *ops);
+#define KERNEL_TRAIT_AHEAD 1u           /* prefetch weights in software */
+
+KERNEL_LEVEL_INIT void kernel_ops_init_ref(struct kernel_ops *ops, unsigned traits);
+KERNEL_LEVEL_INIT void kernel_ops_init_avx2(struct kernel_ops *ops, unsigned traits);

@@ -8,20 +8,25 @@
 
 static const struct {
     const char *name;
-    void (*init)(struct kernel_ops *ops);
+    void (*init)(struct kernel_ops *ops, unsigned traits);
 } levels[KERNEL_LEVEL_COUNT] = {
     [KERNEL_REF] = { "ref", kernel_ops_init_ref },
     [KERNEL_AVX2] = { "avx2", kernel_ops_init_avx2 },
 };
 
+enum kernel_level kernel_ops_init_for(struct kernel_ops *ops, enum kernel_level highest, const struct cpu_bits *bits)
+{
+    enum kernel_level can = kernel_cpu_level(bits);
+    for (unsigned l = KERNEL_REF; l <= highest && l <= can; l++)
+        levels[l].init(ops, kernel_cpu_traits(bits));
+    return ops->level;
+}
+
 enum kernel_level kernel_ops_init(struct kernel_ops *ops, enum kernel_level highest)
 {
     struct cpu_bits bits;
     kernel_cpu_read(&bits);
-    enum kernel_level can = kernel_cpu_level(&bits);
-    for (unsigned l = KERNEL_REF; l <= highest && l <= can; l++)
-        levels[l].init(ops);
-    return ops->level;
+    return kernel_ops_init_for(ops, highest, &bits);
 }
 
 const char *kernel_level_name(enum kernel_level level) { return levels[level].name; }

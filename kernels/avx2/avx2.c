@@ -3,11 +3,11 @@
 
 #include "kernels/levels.h"
 
-void kernel_ops_init_avx2(struct kernel_ops *ops)
+void kernel_ops_init_avx2(struct kernel_ops *ops, unsigned traits)
 {
     ops->level = KERNEL_AVX2;
-    kernel_avx2_init_matmul_32(ops);
-    kernel_avx2_init_matmul_k(ops);
+    kernel_avx2_init_matmul_32(ops, traits);
+    kernel_avx2_init_matmul_k(ops, traits);
     kernel_avx2_init_matmul_float(ops);
     kernel_avx2_init_quantise(ops);
     kernel_avx2_init_vector(ops);

@@ -5,8 +5,8 @@
 
 #include "kernels/ops.h"
 
-void kernel_avx2_init_matmul_32(struct kernel_ops *ops);
-void kernel_avx2_init_matmul_k(struct kernel_ops *ops);
+void kernel_avx2_init_matmul_32(struct kernel_ops *ops, unsigned traits);
+void kernel_avx2_init_matmul_k(struct kernel_ops *ops, unsigned traits);
 void kernel_avx2_init_matmul_float(struct kernel_ops *ops);
 void kernel_avx2_init_quantise(struct kernel_ops *ops);
 void kernel_avx2_init_vector(struct kernel_ops *ops);

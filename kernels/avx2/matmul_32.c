@@ -154,6 +154,7 @@ struct walk {
     const uint8_t *record;
     struct columns x;               /* at the record's first k */
     uint32_t block;                 /* of the segment */
+    size_t ahead;                   /* bytes, or 0 */
     union segment_sums sums;
 };
 
@@ -204,6 +205,7 @@ INLINE void add_halves_q5(const enum tensor_type type, const struct walk *w, int
 INLINE void add_record(const enum tensor_type type, struct walk *w, int halves, int tokens, int wide,
                        __m256 s[2][TILE])
 {
+    fetch_ahead(w->record, kernel_layouts[type].record_bytes, w->ahead);
     if (type == TENSOR_Q5_0 || type == TENSOR_Q5_1) {
         for (int h = 0, n = two(); h < n; h++)
             add_halves_q5(type, w, halves, h, tokens, wide, s[h]);
@@ -219,10 +221,11 @@ INLINE void add_record(const enum tensor_type type, struct walk *w, int halves, 
 }
 
 INLINE void tile_32(const enum tensor_type type, const uint8_t *packed, uint32_t groups, const struct kernel_act *act,
-                    uint32_t token, float *y, size_t y_stride, const int tokens, const int wide)
+                    uint32_t token, float *y, size_t y_stride, size_t ahead, const int tokens, const int wide)
 {
     struct walk w;
     w.record = packed;
+    w.ahead = ahead;
     for (uint32_t g = 0; g < groups; g++, y += ROWS) {
         w.x = columns_of(act, token);
         for (uint32_t k = 0; k < act->k; k += KERNEL_SEGMENT) {
@@ -248,16 +251,11 @@ TILE_MATMUL(tile_32, q5_0, TENSOR_Q5_0)
 TILE_MATMUL(tile_32, q5_1, TENSOR_Q5_1)
 TILE_MATMUL(tile_32, q8_0, TENSOR_Q8_0)
 
-void kernel_avx2_init_matmul_32(struct kernel_ops *ops)
+void kernel_avx2_init_matmul_32(struct kernel_ops *ops, unsigned traits)
 {
-    ops->matmul[TENSOR_Q4_0] = matmul_q4_0;
-    ops->matmul[TENSOR_Q4_1] = matmul_q4_1;
-    ops->matmul[TENSOR_Q5_0] = matmul_q5_0;
-    ops->matmul[TENSOR_Q5_1] = matmul_q5_1;
-    ops->matmul[TENSOR_Q8_0] = matmul_q8_0;
-    ops->matmul_name[TENSOR_Q4_0] = "matmul_q4_0_a32_f32__avx2_16x4";
-    ops->matmul_name[TENSOR_Q4_1] = "matmul_q4_1_a32_f32__avx2_16x4";
-    ops->matmul_name[TENSOR_Q5_0] = "matmul_q5_0_a32_f32__avx2_16x4";
-    ops->matmul_name[TENSOR_Q5_1] = "matmul_q5_1_a32_f32__avx2_16x4";
-    ops->matmul_name[TENSOR_Q8_0] = "matmul_q8_0_a32_f32__avx2_16x4";
+    TILE_ENTRY(ops, TENSOR_Q4_0, q4_0, "a32", traits);
+    TILE_ENTRY(ops, TENSOR_Q4_1, q4_1, "a32", traits);
+    TILE_ENTRY(ops, TENSOR_Q5_0, q5_0, "a32", traits);
+    TILE_ENTRY(ops, TENSOR_Q5_1, q5_1, "a32", traits);
+    TILE_ENTRY(ops, TENSOR_Q8_0, q8_0, "a32", traits);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * F32, F16, BF16: one chain of fma per row, k ascending.  A chain waits for its own last step, so a tile runs eight
- * chains at once: four tokens of one row group, or one token of four groups.
+ * F32, F16, BF16: one chain of fma per row, k ascending.  A chain waits for its own last step, so a tile runs several
+ * at once (a group's 16 rows are two vectors, hence two chains): four tokens of one row group, one token of four.
  */
 
 #include "kernels/avx2/avx2.h"
@@ -59,26 +59,36 @@ INLINE void tile(const enum tensor_type type, const uint8_t *packed, size_t grou
     }
 }
 
-/* Tokens by fours, each four over every group; what is left one by one, over four groups at once. */
+/* @tokens tokens of all groups, @at_once groups at a time and what is left one by one: weights are read once. */
+INLINE void all_groups(const enum tensor_type type, const uint8_t *packed, uint32_t groups, const float *x, size_t k,
+                       float *y, size_t y_stride, const int at_once, const int tokens)
+{
+    const size_t group_bytes = kernel_group_bytes(type, (uint32_t)k);
+    uint32_t g = 0;
+    for (; g + (uint32_t)at_once <= groups; g += (uint32_t)at_once)
+        tile(type, packed + g * group_bytes, group_bytes, x, k, y + ROWS * g, y_stride, at_once, tokens);
+    for (; g < groups; g++)
+        tile(type, packed + g * group_bytes, group_bytes, x, k, y + ROWS * g, y_stride, 1, tokens);
+}
+
 INLINE void matmul(const enum tensor_type type, const uint8_t *packed, uint32_t groups, const struct kernel_act *act,
                    uint32_t token_first, uint32_t tokens, float *y, size_t y_stride)
 {
     const size_t group_bytes = kernel_group_bytes(type, act->k), k = act->k;
+    const uint32_t fours = tokens / TILE_TOKENS * TILE_TOKENS;
     const float *x = act->f + token_first * k;
-    uint32_t fours = tokens / TILE_TOKENS * TILE_TOKENS;
     for (uint32_t g = 0; g < groups; g++)
         for (uint32_t t = 0; t < fours; t += TILE_TOKENS)
             tile(type, packed + g * group_bytes, group_bytes, x + t * k, k, y + t * y_stride + ROWS * g, y_stride, 1,
                  TILE_TOKENS);
-    for (uint32_t t = fours; t < tokens; t++) {
-        uint32_t g = 0;
-        for (; g + TILE_GROUPS <= groups; g += TILE_GROUPS)
-            tile(type, packed + g * group_bytes, group_bytes, x + t * k, k, y + t * y_stride + ROWS * g, y_stride,
-                 TILE_GROUPS, 1);
-        for (; g < groups; g++)
-            tile(type, packed + g * group_bytes, group_bytes, x + t * k, k, y + t * y_stride + ROWS * g, y_stride, 1,
-                 1);
-    }
+    x += fours * k;
+    y += fours * y_stride;
+    if (tokens % TILE_TOKENS == 1)
+        all_groups(type, packed, groups, x, k, y, y_stride, 4, 1);
+    else if (tokens % TILE_TOKENS == 2)
+        all_groups(type, packed, groups, x, k, y, y_stride, 2, 2);
+    else if (tokens % TILE_TOKENS == 3)
+        all_groups(type, packed, groups, x, k, y, y_stride, 1, 3);
 }
 
 #define MATMUL(name, type)                                                                                             \

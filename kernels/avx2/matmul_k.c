@@ -310,7 +310,7 @@ INLINE void add_record(const enum tensor_type type, const uint8_t *record, const
 }
 
 INLINE void tile_k(const enum tensor_type type, const uint8_t *packed, uint32_t groups, const struct kernel_act *act,
-                   uint32_t token, float *y, size_t y_stride, const int tokens, const int wide)
+                   uint32_t token, float *y, size_t y_stride, size_t ahead, const int tokens, const int wide)
 {
     const uint32_t record_bytes = kernel_layouts[type].record_bytes;
     for (uint32_t g = 0; g < groups; g++, y += ROWS) {
@@ -321,6 +321,7 @@ INLINE void tile_k(const enum tensor_type type, const uint8_t *packed, uint32_t 
             for (int t = 0; t < tokens; t++)
                 s[0][t] = s[1][t] = _mm256_setzero_ps();
             for (uint32_t r = 0; r < records; r++, packed += record_bytes) {
+                fetch_ahead(packed, record_bytes, ahead);
                 add_record(type, packed, &x, tokens, wide, s);
                 x.q += KERNEL_BLOCK;
                 x.s32 += KERNEL_BLOCK / 32;
@@ -338,16 +339,11 @@ TILE_MATMUL(tile_k, q4_k, TENSOR_Q4_K)
 TILE_MATMUL(tile_k, q5_k, TENSOR_Q5_K)
 TILE_MATMUL(tile_k, q6_k, TENSOR_Q6_K)
 
-void kernel_avx2_init_matmul_k(struct kernel_ops *ops)
+void kernel_avx2_init_matmul_k(struct kernel_ops *ops, unsigned traits)
 {
-    ops->matmul[TENSOR_Q2_K] = matmul_q2_k;
-    ops->matmul[TENSOR_Q3_K] = matmul_q3_k;
-    ops->matmul[TENSOR_Q4_K] = matmul_q4_k;
-    ops->matmul[TENSOR_Q5_K] = matmul_q5_k;
-    ops->matmul[TENSOR_Q6_K] = matmul_q6_k;
-    ops->matmul_name[TENSOR_Q2_K] = "matmul_q2_k_a256_f32__avx2_16x4";
-    ops->matmul_name[TENSOR_Q3_K] = "matmul_q3_k_a256_f32__avx2_16x4";
-    ops->matmul_name[TENSOR_Q4_K] = "matmul_q4_k_a256_f32__avx2_16x4";
-    ops->matmul_name[TENSOR_Q5_K] = "matmul_q5_k_a256_f32__avx2_16x4";
-    ops->matmul_name[TENSOR_Q6_K] = "matmul_q6_k_a256_f32__avx2_16x4";
+    TILE_ENTRY(ops, TENSOR_Q2_K, q2_k, "a256", traits);
+    TILE_ENTRY(ops, TENSOR_Q3_K, q3_k, "a256", traits);
+    TILE_ENTRY(ops, TENSOR_Q4_K, q4_k, "a256", traits);
+    TILE_ENTRY(ops, TENSOR_Q5_K, q5_k, "a256", traits);
+    TILE_ENTRY(ops, TENSOR_Q6_K, q6_k, "a256", traits);
 }

@@ -2,10 +2,11 @@
 #include <string.h>
 
 #include "kernels/cpu.h"
+#include "kernels/levels.h"
 #include "tests/kern/harness.h"
 
 /* A CPU and system with everything AVX2 needs: FMA, OSXSAVE, AVX, F16C; AVX2; XMM and YMM state. */
-static const struct cpu_bits capable = { 1u << 12 | 1u << 27 | 1u << 28 | 1u << 29, 1u << 5, 7 };
+static const struct cpu_bits capable = { 0x756e6547, 1u << 12 | 1u << 27 | 1u << 28 | 1u << 29, 1u << 5, 7 };
 
 static void check_levels(struct harness *h)
 {
@@ -25,6 +26,10 @@ static void check_levels(struct harness *h)
         bits.xcr0 = xcr0;
         expect(h, kernel_cpu_level(&bits) == KERNEL_REF, "AVX2 where XCR0 is %d: YMM is not saved", (int)xcr0);
     }
+    expect(h, kernel_cpu_traits(&capable) == KERNEL_TRAIT_AHEAD, "an Intel CPU without its trait");
+    bits = capable;
+    bits.leaf0_ebx = 0x68747541;
+    expect(h, kernel_cpu_traits(&bits) == 0, "another CPU with the trait");
     kernel_cpu_read(&bits);
     expect(h, kernel_cpu_level(&bits) < KERNEL_LEVEL_COUNT, "this CPU has no level");
 }

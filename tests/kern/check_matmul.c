@@ -6,7 +6,7 @@
 #include "tests/kern/inputs.h"
 
 #define TOKENS 9u
-#define GROUPS 3u
+#define GROUPS 5u
 
 /* One product: packed weights, activations and what ref makes of them. */
 struct product {

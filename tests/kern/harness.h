@@ -14,6 +14,7 @@
 #include "kernels/ops.h"
 
 #define GUARDS_MAX 64
+#define LEVELS_MAX (2 * KERNEL_LEVEL_COUNT)
 
 struct guard {
     uint8_t *map;
@@ -27,7 +28,7 @@ struct harness {
     struct guard guards[GUARDS_MAX];
     unsigned guard_count;
     struct kernel_ops ref;
-    struct kernel_ops levels[KERNEL_LEVEL_COUNT];   /* the levels above ref that this CPU has */
+    struct kernel_ops levels[LEVELS_MAX];   /* those above ref that this CPU has, with and without their traits */
     unsigned level_count;
     int exhaustive;
 };
