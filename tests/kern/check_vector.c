@@ -209,6 +209,26 @@ static void check_op(struct harness *h, unsigned op, uint32_t n, enum vector_kin
     guards_check(h);
 }
 
+/* One float comes of each vector, and most slips change it by chance only: many vectors. */
+static void check_sumsq(struct harness *h)
+{
+    for (uint32_t i = 0; i < 4000; i++) {
+        uint32_t n = i % 4 ? 1 + random_u32(h) % 256 : 256;
+        float *x = guarded(h, n * sizeof *x), ref;
+        double exact_sum = 0;
+        fill_vector(h, i % 5 ? VECTOR_ORDINARY : VECTOR_OUTLIERS, x, n);
+        for (uint32_t k = 0; k < n; k++)
+            exact_sum += (double)x[k] * x[k];
+        ref = h->ref.sumsq(x, n);
+        expect(h, fabs(ref - exact_sum) <= 4e-6 * exact_sum, "sumsq of %u: %g instead of %g", n, ref, exact_sum);
+        for (unsigned l = 0; l < h->level_count; l++) {
+            float got = h->levels[l].sumsq(x, n);
+            expect_same(h, &ref, &got, sizeof got, "sumsq of %u at %s", n, kernel_level_name(h->levels[l].level));
+        }
+        guards_check(h);
+    }
+}
+
 static void check_rope_case(struct harness *h, uint32_t hd, uint32_t dim, int halves)
 {
     float *x = guarded(h, hd * sizeof *x), *cs = guarded(h, dim * sizeof *cs);
@@ -237,6 +257,7 @@ void check_vector(struct harness *h)
     static const uint32_t dims[][2] = { { 16, 16 }, { 64, 64 }, { 64, 32 }, { 80, 20 }, { 96, 96 }, { 128, 128 },
                                         { 256, 256 }, { 256, 64 }, { 48, 6 } };
     check_quantise(h);
+    check_sumsq(h);
     for (unsigned op = 0; op < OPS; op++)
         for (unsigned i = 0; i < LENGTHS; i++)
             for (unsigned kind = 0; kind < VECTOR_KIND_COUNT; kind++)
