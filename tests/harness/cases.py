@@ -17,6 +17,7 @@ BUILD = os.environ.get("TENON_BUILD", os.path.join(TOP, "build"))
 TENON = os.path.join(BUILD, "src", "tools", "tenon")
 TENOND = os.path.join(BUILD, "src", "daemon", "tenond")
 LONG = os.environ.get("TENON_TEST_LONG", "") not in ("", "0")
+WHOLE = LONG or os.environ.get("TENON_TEST_WHOLE", "") not in ("", "0")
 MODEL_FILES = {
     "smollm2": "SmolLM2-135M-Instruct.Q4_1.gguf",
     "gemma": "gemma-3-270m-q4_k_m.gguf",
@@ -85,8 +86,14 @@ def need_numpy():
 
 def need_program(path):
     if not os.access(path, os.X_OK):
-        raise Skip(f"{path} is not built")
+        raise Failed(f"{path} is not built")
     return path
+
+
+def need_whole_suite():
+    """For proofs that take minutes: they run in `./quickstart test`, not in every `meson test` of a working day."""
+    if not WHOLE:
+        raise Skip("takes minutes: ./quickstart test runs it, or TENON_TEST_WHOLE=1")
 
 
 def model(name):
