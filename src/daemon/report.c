@@ -78,7 +78,5 @@ void report_ready(struct report *r, const struct instance_info *i)
              l->uring ? "io_uring" : "preadv", l->direct ? "O_DIRECT" : "buffered",
              l->registered ? ", registered buffers" : "", l->depth, (unsigned long long)i->checksum);
     if (i->note[0])
-        log_line(LOG_LEVEL_NOTICE, "model %s: %s", i->id, i->note);
-    if (i->oversubscribed)
-        log_line(LOG_LEVEL_WARNING, "model %s: more workers than cores: they share them and do not spin", i->id);
+        log_line(i->oversubscribed ? LOG_LEVEL_WARNING : LOG_LEVEL_NOTICE, "model %s: %s", i->id, i->note);
 }
