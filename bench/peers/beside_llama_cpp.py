@@ -3,7 +3,7 @@
 """Tenon beside llama.cpp on the same file with the same threads, alternating in one run so that noise hits both.
 
     python3 -m venv V && V/bin/pip install llama-cpp-python       (builds from source: a quarter of an hour)
-    V/bin/python bench/peers/llama_cpp.py build/src/tools/tenon MODEL.gguf [-t 2] [-p 512] [-n 64] [--rounds 5]
+    V/bin/python bench/peers/beside_llama_cpp.py build/src/tools/tenon MODEL.gguf [-t 2] [-p 512] [-n 64] [--rounds 5]
 
 Each round is a fresh process of either.  Printed: tokens per second of both, and the ratio round by round as
 minimum, median, maximum.
