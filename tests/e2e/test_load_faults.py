@@ -11,7 +11,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "harness"))
 import pages
 import sandbox
-from cases import Skip, case, cases_for, main, model, temporary, tenon
+from cases import Skip, TENON, case, cases_for, main, model, temporary, tenon
 
 PROMPT = "The capital of France is Paris. The capital of Italy is"
 WANTED = [b" Rome"]
@@ -77,6 +77,8 @@ def not_a_model():
 def without_permission():
     if os.geteuid() != 0:
         raise Skip("needs root, to become somebody else")
+    if not sandbox.anyone_reaches(os.path.abspath(TENON)):
+        raise Skip("somebody else may not enter the directory of this checkout")
     with temporary() as here:
         os.chmod(here, 0o755)
         path = os.path.join(here, "secret.gguf")
@@ -131,10 +133,11 @@ def binding_forbidden():
 
 @case
 def little_memlock():
-    """An ordinary user with 64 KiB of memlock: nothing can be registered or locked, the answer is the same."""
+    """64 KiB of memlock: nothing can be registered or locked, it is said, and the answer is the same."""
     if os.geteuid() != 0:
-        raise Skip("needs root, to become somebody else")
-    answer(model("smollm2"), before=sandbox.as_nobody(memlock_bytes=65536))
+        raise Skip("needs root, to give up a capability")
+    said = answer(model("smollm2"), before=sandbox.little_memlock(65536))
+    assert "regist" in said or "memlock" in said, said
 
 
 @case

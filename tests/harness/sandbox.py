@@ -10,6 +10,7 @@ IO_URING_SETUP, IO_URING_REGISTER, MBIND, SET_MEMPOLICY, MOVE_PAGES = 425, 427, 
 MLOCK, MLOCK2 = 149, 325
 
 PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 38, 22, 2
+PR_CAPBSET_DROP, CAP_IPC_LOCK = 24, 14
 LOAD_NUMBER, EQUAL, RETURN = 0x20, 0x15, 0x06           # BPF: ld [0], jeq k, ret k
 ALLOW, FAIL = 0x7FFF0000, 0x00050000
 
@@ -35,12 +36,29 @@ def on_cpus(*cpus):
     return lambda: os.sched_setaffinity(0, cpus)
 
 
-def as_nobody(memlock_bytes=None):
-    """For preexec_fn, as root: user and group 65534, no further groups, and a limit on locked memory."""
+def little_memlock(memlock_bytes):
+    """For preexec_fn, as root: a limit on locked memory that holds, as it does for an ordinary user."""
     def apply():
-        if memlock_bytes is not None:
-            resource.setrlimit(resource.RLIMIT_MEMLOCK, (memlock_bytes, memlock_bytes))
+        libc = ctypes.CDLL(None, use_errno=True)
+        if libc.prctl(PR_CAPBSET_DROP, CAP_IPC_LOCK, 0, 0, 0):
+            raise OSError(ctypes.get_errno(), "prctl")
+        resource.setrlimit(resource.RLIMIT_MEMLOCK, (memlock_bytes, memlock_bytes))
+    return apply
+
+
+def as_nobody():
+    """For preexec_fn, as root: user and group 65534, no further groups."""
+    def apply():
         os.setgroups([])
         os.setresgid(65534, 65534, 65534)
         os.setresuid(65534, 65534, 65534)
     return apply
+
+
+def anyone_reaches(path):
+    """Whether other users may pass through every directory above `path`."""
+    while path != "/":
+        path = os.path.dirname(path)
+        if not os.stat(path).st_mode & 0o001:
+            return False
+    return True
