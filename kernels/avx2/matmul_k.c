@@ -3,53 +3,8 @@
 /* Q2_K, Q3_K, Q4_K, Q5_K, Q6_K: integers throughout a block of 256 k, one float step (two with mins) at its end. */
 
 #include "kernels/avx2/avx2.h"
+#include "kernels/avx2/scales.h"
 #include "kernels/avx2/tiles.h"
-
-/* --- scales: one byte per row becomes both 16-bit halves of the row's 32 bits --- */
-
-INLINE __m256i eight_rows(const void *rows)
-{
-    long long eight;
-    memcpy(&eight, rows, sizeof eight);
-    return _mm256_set1_epi64x(eight);
-}
-
-INLINE __m256i scale_pairs_u8(const uint8_t *rows)
-{
-    const char z = (char)0x80;
-    const __m256i order = _mm256_setr_epi8(0, z, 0, z, 1, z, 1, z, 2, z, 2, z, 3, z, 3, z,
-                                           4, z, 4, z, 5, z, 5, z, 6, z, 6, z, 7, z, 7, z);
-    return _mm256_shuffle_epi8(eight_rows(rows), order);
-}
-
-INLINE __m256i scale_pairs_s8(const int8_t *rows)
-{
-    const char z = (char)0x80;
-    const __m256i order = _mm256_setr_epi8(z, 0, z, 0, z, 1, z, 1, z, 2, z, 2, z, 3, z, 3,
-                                           z, 4, z, 4, z, 5, z, 5, z, 6, z, 6, z, 7, z, 7);
-    return _mm256_srai_epi16(_mm256_shuffle_epi8(eight_rows(rows), order), 8);
-}
-
-/* Two sub-blocks' bytes of eight rows side by side. */
-INLINE __m128i interleaved(const void *first, const void *second)
-{
-    return _mm_unpacklo_epi8(_mm_loadl_epi64((const __m128i *)first), _mm_loadl_epi64((const __m128i *)second));
-}
-
-INLINE void clear(__m256i sum[TILE], int columns)
-{
-#pragma GCC unroll 4
-    for (int c = 0; c < columns; c++)
-        sum[c] = _mm256_setzero_si256();
-}
-
-/* Adds factor pairs (of two sub-blocks) times the sums of activations of these two sub-blocks. */
-INLINE void add_sums(__m256i sum[TILE], __m256i factors, const int16_t *s, size_t stride, int columns)
-{
-#pragma GCC unroll 4
-    for (int c = 0; c < columns; c++)
-        sum[c] = _mm256_add_epi32(sum[c], _mm256_madd_epi16(factors, broadcast_u32(s + (size_t)c * stride)));
-}
 
 /* Adds 16-bit sums of products times the scale of their sub-block. */
 INLINE void add_scaled(__m256i sum[TILE], const __m256i pair[TILE], __m256i scale, int columns)
@@ -135,19 +90,6 @@ INLINE void start_offset(__m256i sum[TILE], const int8_t scales[16][ROWS], int h
         sum[c] = _mm256_sub_epi32(_mm256_setzero_si256(), _mm256_slli_epi32(sum[c], log2_offset));
 }
 
-INLINE void unpack_scales_q3_k(const struct packed_q3_k *p, int8_t scales[16][ROWS])
-{
-#pragma GCC unroll 16
-    for (int j = 0; j < 16; j++) {
-        __m128i low = _mm_load_si128((const __m128i *)p->scales_low[j % 8]);
-        __m128i high = _mm_load_si128((const __m128i *)p->scales_high[j % 4]);
-        low = _mm_and_si128(_mm_srli_epi16(low, 4 * (j / 8)), _mm_set1_epi8(15));
-        high = _mm_and_si128(_mm_slli_epi16(_mm_srli_epi16(high, 2 * (j / 4)), 4), _mm_set1_epi8(0x30));
-        __m128i six = _mm_sub_epi8(_mm_or_si128(low, high), _mm_set1_epi8(32));
-        _mm_store_si128((__m128i *)scales[j], six);
-    }
-}
-
 INLINE void ints_q3_k(const struct packed_q3_k *p, const int8_t scales[16][ROWS], int h, const struct columns *x,
                       int columns, __m256i sum[TILE])
 {
@@ -223,30 +165,13 @@ INLINE void mins_q2_k(const struct packed_q2_k *p, int h, const struct columns *
     for (int part = 0; part < 4; part++) {
 #pragma GCC unroll 2
         for (int sub = 0; sub < 4; sub += 2) {
-            const uint8_t(*scales)[ROWS] = p->part[part].scales;
-            __m128i both = interleaved(scales[sub] + 8 * h, scales[sub + 1] + 8 * h);
-            __m128i mins = _mm_and_si128(_mm_srli_epi16(both, 4), _mm_set1_epi8(15));
-            add_sums(sum, _mm256_cvtepu8_epi16(mins), x->s16 + 4 * part + sub, x->k / 16, columns);
+            const uint8_t *scales = p->part[part].scales[sub] + 8 * h;
+            add_sums(sum, min_pairs_q2_k(scales), x->s16 + 4 * part + sub, x->k / 16, columns);
         }
     }
 }
 
-/* --- floats --- */
-
-/* s = fma(d * dx, join(sum), s), or with a minus sign before d * dx, of rows 8h .. 8h+7. */
-INLINE void add_block(__m256 s[TILE], const uint16_t *d, const struct columns *x, const __m256i sum[TILE], int minus,
-                      int tokens, int wide)
-{
-    const __m256 dh = load_f16(d);
-#pragma GCC unroll 4
-    for (int t = 0; t < tokens; t++) {
-        __m256 f = _mm256_mul_ps(dh, _mm256_broadcast_ss(x->d + (size_t)t * x->d_stride));
-        __m256 joined = _mm256_cvtepi32_ps(sum[wide ? 2 * t : t]);
-        if (wide)
-            joined = _mm256_fmadd_ps(_mm256_set1_ps(128.0f), joined, _mm256_cvtepi32_ps(sum[2 * t + 1]));
-        s[t] = minus ? _mm256_fnmadd_ps(f, joined, s[t]) : _mm256_fmadd_ps(f, joined, s[t]);
-    }
-}
+/* --- records --- */
 
 /* Rows 8h .. 8h+7 of one record; @at is at its first k; @scales: those of Q3_K and Q6_K. */
 INLINE void add_rows(const enum tensor_type type, const uint8_t *record, const int8_t scales[16][ROWS], int h,
@@ -259,23 +184,23 @@ INLINE void add_rows(const enum tensor_type type, const uint8_t *record, const i
     if (type == TENSOR_Q2_K) {
         const struct packed_q2_k *p = (const struct packed_q2_k *)record;
         ints_q2_k(p, h, x, columns, sum);
-        add_block(s, p->d + 8 * h, x, sum, 0, tokens, wide);
+        add_joined(s, load_f16(p->d + 8 * h), x, sum, 0, tokens, wide);
         mins_q2_k(p, h, x, columns, sum);
-        add_block(s, p->dmin + 8 * h, x, sum, 1, tokens, wide);
+        add_joined(s, load_f16(p->dmin + 8 * h), x, sum, 1, tokens, wide);
     } else if (type == TENSOR_Q3_K) {
         const struct packed_q3_k *p = (const struct packed_q3_k *)record;
         ints_q3_k(p, scales, h, x, columns, sum);
-        add_block(s, p->d + 8 * h, x, sum, 0, tokens, wide);
+        add_joined(s, load_f16(p->d + 8 * h), x, sum, 0, tokens, wide);
     } else if (type == TENSOR_Q5_K) {
         const struct packed_q5_k *p = (const struct packed_q5_k *)record;
         ints_q5_k(p, h, x, columns, sum);
-        add_block(s, p->d + 8 * h, x, sum, 0, tokens, wide);
+        add_joined(s, load_f16(p->d + 8 * h), x, sum, 0, tokens, wide);
         mins_q45(p->part[0].mins, sizeof p->part[0], h, x, columns, sum);
-        add_block(s, p->dmin + 8 * h, x, sum, 1, tokens, wide);
+        add_joined(s, load_f16(p->dmin + 8 * h), x, sum, 1, tokens, wide);
     } else {
         const struct packed_q6_k *p = (const struct packed_q6_k *)record;
         ints_q6_k(p, scales, h, x, columns, sum);
-        add_block(s, p->d + 8 * h, x, sum, 0, tokens, wide);
+        add_joined(s, load_f16(p->d + 8 * h), x, sum, 0, tokens, wide);
     }
 }
 
@@ -286,9 +211,9 @@ INLINE void add_record_q4_k(const struct packed_q4_k *p, const struct columns *x
     __m256i sum[2][TILE];
     ints_q4_k(p, x, columns, sum);
     for (int h = 0; h < 2; h++) {
-        add_block(s[h], p->d + 8 * h, x, sum[h], 0, tokens, wide);
+        add_joined(s[h], load_f16(p->d + 8 * h), x, sum[h], 0, tokens, wide);
         mins_q45(p->part[0].mins, sizeof p->part[0], h, x, columns, sum[h]);
-        add_block(s[h], p->dmin + 8 * h, x, sum[h], 1, tokens, wide);
+        add_joined(s[h], load_f16(p->dmin + 8 * h), x, sum[h], 1, tokens, wide);
     }
 }
 
@@ -303,8 +228,8 @@ INLINE void add_record(const enum tensor_type type, const uint8_t *record, const
     int8_t scales[16][ROWS] __attribute__((aligned(32)));
     if (type == TENSOR_Q3_K)
         unpack_scales_q3_k((const struct packed_q3_k *)record, scales);
-    for (int part = 0; part < 4 && type == TENSOR_Q6_K; part++)
-        memcpy(scales[4 * part], ((const struct packed_q6_k *)record)->part[part].scales, 4 * sizeof *scales);
+    if (type == TENSOR_Q6_K)
+        gather_scales_q6_k((const struct packed_q6_k *)record, scales);
     for (int h = 0, n = two(); h < n; h++)
         add_rows(type, record, scales, h, x, tokens, wide, s[h]);
 }
@@ -323,21 +248,18 @@ INLINE void tile_k(const enum tensor_type type, const uint8_t *packed, uint32_t 
             for (uint32_t r = 0; r < records; r++, packed += record_bytes) {
                 fetch_ahead(packed, record_bytes, ahead);
                 add_record(type, packed, &x, tokens, wide, s);
-                x.q += KERNEL_BLOCK;
-                x.s32 += KERNEL_BLOCK / 32;
-                x.s16 += KERNEL_BLOCK / 16;
-                x.d += 1;
+                step_columns(&x, KERNEL_BLOCK);
             }
             merge_segment(s, tokens, k == 0, y, y_stride);
         }
     }
 }
 
-TILE_MATMUL(tile_k, q2_k, TENSOR_Q2_K)
-TILE_MATMUL(tile_k, q3_k, TENSOR_Q3_K)
-TILE_MATMUL(tile_k, q4_k, TENSOR_Q4_K)
-TILE_MATMUL(tile_k, q5_k, TENSOR_Q5_K)
-TILE_MATMUL(tile_k, q6_k, TENSOR_Q6_K)
+TILE_MATMUL(tile_k, q2_k, TENSOR_Q2_K, kernel_avx2_matmul_many)
+TILE_MATMUL(tile_k, q3_k, TENSOR_Q3_K, kernel_avx2_matmul_many)
+TILE_MATMUL(tile_k, q4_k, TENSOR_Q4_K, NULL)
+TILE_MATMUL(tile_k, q5_k, TENSOR_Q5_K, kernel_avx2_matmul_many)
+TILE_MATMUL(tile_k, q6_k, TENSOR_Q6_K, kernel_avx2_matmul_many)
 
 void kernel_avx2_init_matmul_k(struct kernel_ops *ops, unsigned traits)
 {

@@ -3,6 +3,7 @@
 
 /* The copies of a tile by number of tokens, and the choice among them. */
 
+#include "kernels/avx2/avx2.h"
 #include "kernels/avx2/tile.h"
 #include "kernels/levels.h"
 
@@ -13,8 +14,13 @@
 typedef void tile_fn(const uint8_t *packed, uint32_t groups, const struct kernel_act *x, uint32_t token, float *y,
                      size_t y_stride, size_t ahead);
 
+typedef void many_fn(enum tensor_type type, const uint8_t *packed, uint32_t groups, const struct kernel_act *x,
+                     uint32_t token_first, uint32_t tokens, float *y, size_t y_stride);
+
 /* Copies of one tile by number of tokens. */
 struct tiles {
+    enum tensor_type type;
+    many_fn *many;                  /* for many tokens, or NULL */
     tile_fn *narrow[TILE + 1];      /* one column to a token */
     tile_fn *wide[TILE / 2 + 1];    /* two columns to a token */
 };
@@ -35,6 +41,10 @@ INLINE void run_tiles(const struct tiles *tiles, size_t group_bytes, const uint8
                       size_t ahead)
 {
     const int wide = x->columns == 2;
+    if (tiles->many && tokens * x->columns >= MANY_COLUMNS) {
+        tiles->many(tiles->type, packed, groups, x, token_first, tokens, y, y_stride);
+        return;
+    }
     const uint32_t most = wide ? TILE / 2 : TILE;
     tile_fn *const *fn = wide ? tiles->wide : tiles->narrow;
     if (tokens <= most) {
@@ -62,7 +72,7 @@ INLINE void run_tiles(const struct tiles *tiles, size_t group_bytes, const uint8
     {                                                                                                                  \
         run_tiles(&tiles, kernel_group_bytes(type, x->k), packed, groups, x, token_first, tokens, y, y_stride, ahead); \
     }
-#define TILE_MATMUL(tile, name, type)                                                                                  \
+#define TILE_MATMUL(tile, name, type, many)                                                                            \
     TILE_COPY(tile, name, type, 1, 0)                                                                                  \
     TILE_COPY(tile, name, type, 2, 0)                                                                                  \
     TILE_COPY(tile, name, type, 3, 0)                                                                                  \
@@ -70,6 +80,7 @@ INLINE void run_tiles(const struct tiles *tiles, size_t group_bytes, const uint8
     TILE_COPY(tile, name, type, 1, 1)                                                                                  \
     TILE_COPY(tile, name, type, 2, 1)                                                                                  \
     static const struct tiles tiles_##name = {                                                                         \
+        type, many,                                                                                                    \
         { NULL, tile_##name##_1_0, tile_##name##_2_0, tile_##name##_3_0, tile_##name##_4_0 },                          \
         { NULL, tile_##name##_1_1, tile_##name##_2_1 },                                                                \
     };                                                                                                                 \

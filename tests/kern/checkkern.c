@@ -2,7 +2,7 @@
 
 /*
  * checkkern: every kernel of every level against ref, ref against its formulas.
- *   checkkern [--function NAME] [--bench] [--exhaustive]
+ *   checkkern [--function NAME] [--bench] [--exhaustive] [--fast]
  * Exit 0, 1 (a difference), 2 (usage).
  */
 
@@ -78,10 +78,12 @@ int main(int argc, char **argv)
             bench = 1;
         else if (strcmp(argv[i], "--exhaustive") == 0)
             h.exhaustive = 1;
+        else if (strcmp(argv[i], "--fast") == 0)
+            h.fast = 1;
         else if (strcmp(argv[i], "--function") == 0 && i + 1 < argc)
             only = argv[++i];
         else
-            return fprintf(stderr, "usage: checkkern [--function NAME] [--bench] [--exhaustive]\n"), 2;
+            return fprintf(stderr, "usage: checkkern [--function NAME] [--bench] [--exhaustive] [--fast]\n"), 2;
     }
     if (kernel_thread_init() < 0)
         return fprintf(stderr, "the floating point state does not stick\n"), 1;

@@ -30,7 +30,8 @@ struct harness {
     struct kernel_ops ref;
     struct kernel_ops levels[LEVELS_MAX];   /* those above ref that this CPU has, with and without their traits */
     unsigned level_count;
-    int exhaustive;
+    int exhaustive;                         /* every float, where one in a thousand would do */
+    int fast;                               /* a few shapes of each matmul: for valgrind */
 };
 
 /* --- numbers --- */
