@@ -169,7 +169,7 @@ void check_exp(struct harness *h)
 {
     enum { N = 4096 };
     static float x[N], ref[N], got[N];
-    uint64_t step = h->exhaustive ? 1 : 61;
+    uint64_t step = h->exhaustive ? 1 : h->fast ? 4001 : 127;
     for (uint64_t u = 0; u < 1ull << 32; u += N * step) {
         for (uint32_t i = 0; i < N; i++) {
             x[i] = float_of((uint32_t)(u + i * step));

@@ -31,7 +31,7 @@ struct harness {
     struct kernel_ops levels[LEVELS_MAX];   /* those above ref that this CPU has, with and without their traits */
     unsigned level_count;
     int exhaustive;                         /* every float, where one in a thousand would do */
-    int fast;                               /* a few shapes of each matmul: for valgrind */
+    int fast;                               /* a part of it all: for valgrind and sanitizers */
 };
 
 /* --- numbers --- */
