@@ -81,8 +81,8 @@ static void check_part(struct harness *h, const struct kernel_ops *ops, const st
 }
 
 /*
- * Every number of tokens that a tile may have left, where few and where many tokens are computed; or a handful, for most
- * of the kinds of input.
+ * Every number of tokens that a tile may have left, where few and where many tokens are computed; or two, for most of
+ * the kinds of input.
  */
 static void check_product(struct harness *h, enum tensor_type type, unsigned kind, uint32_t k, uint32_t columns)
 {
