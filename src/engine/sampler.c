@@ -241,44 +241,39 @@ static uint32_t keep_min_p(struct sampler_entry *e, uint32_t n, float min_p)
     return kept ? kept : n;
 }
 
-/* Distance of surprise from the mean, times Z: |D*Z - sum(W*D)|, exact in 128 bits. */
-struct typical_key { u128 distance; struct sampler_entry entry; };
-
-static int by_distance(const void *a, const void *b)
-{
-    const struct typical_key *x = a, *y = b;
-
-    if (x->distance != y->distance)
-        return x->distance < y->distance ? -1 : 1;
-    return by_id(&x->entry, &y->entry);
-}
-
 static uint64_t surprise(float most, float u)
 {
     return (uint64_t)rint(((double)most - (double)u) * 0x1p20);
 }
 
-/* Only here is memory taken while sampling, and only when typical_p is asked for; without it the stage is left out. */
+/* What the order by typicality depends on besides the entries. */
+struct typical { float most; uint64_t z; u128 mean; };
+
+/* Distance of surprise from the mean, times Z: |D*Z - sum(W*D)|, exact in 128 bits. */
+static u128 distance(const struct typical *t, const struct sampler_entry *e)
+{
+    u128 d = (u128)surprise(t->most, e->u) * t->z;
+
+    return d > t->mean ? d - t->mean : t->mean - d;
+}
+
+static int by_distance(const void *a, const void *b, void *typical)
+{
+    u128 x = distance(typical, a), y = distance(typical, b);
+
+    if (x != y)
+        return x < y ? -1 : 1;
+    return by_id(a, b);
+}
+
 static uint32_t keep_typical(struct sampler_entry *e, uint32_t n, float most, float p)
 {
-    struct typical_key *keys = aligned_alloc(16, sizeof(*keys) * n);
-    uint64_t z = total(e, n);
-    u128 mean = 0;
+    struct typical t = { .most = most, .z = total(e, n), .mean = 0 };
 
-    if (!keys)
-        return n;
     for (uint32_t i = 0; i < n; i++)
-        mean += (u128)e[i].mass * surprise(most, e[i].u);
-    for (uint32_t i = 0; i < n; i++) {
-        u128 d = (u128)surprise(most, e[i].u) * z;
-
-        keys[i] = (struct typical_key){ .distance = d > mean ? d - mean : mean - d, .entry = e[i] };
-    }
-    qsort(keys, n, sizeof(*keys), by_distance);
-    for (uint32_t i = 0; i < n; i++)
-        e[i] = keys[i].entry;
-    free(keys);
-    return reach(e, n, share_of(z, p));
+        t.mean += (u128)e[i].mass * surprise(most, e[i].u);
+    qsort_r(e, n, sizeof(*e), by_distance, &t);
+    return reach(e, n, share_of(t.z, p));
 }
 
 static uint32_t draw(struct sampler_entry *e, uint32_t n, const struct sampling *p, uint32_t accepted)
