@@ -55,7 +55,7 @@ static int group_teardown(void **state)
 static void need(uint64_t have, uint64_t wanted, const char *what)
 {
     if (have < wanted) {
-        print_message("%s could not be reserved (needs root and free memory): skipped\n", what);
+        print_message("skipped: %s could not be reserved (needs root and free memory)\n", what);
         skip();
     }
 }
@@ -437,7 +437,7 @@ static void test_policy_restored(void **state)
     int mode = -1;
 
     if (syscall(SYS_set_mempolicy, MPOL_PREFERRED, mask, 1025ul)) {
-        print_message("set_mempolicy is not allowed here: skipped\n");
+        print_message("skipped: set_mempolicy is not allowed here\n");
         skip();
     }
     struct arena *arena = make("", (struct arena_spec){ .bytes = 1 });
@@ -536,7 +536,7 @@ static void test_memlock(void **state)
 {
     (void)state;
     if (geteuid() != 0) {
-        print_message("needs root to become nobody: skipped\n");
+        print_message("skipped: needs root to become nobody\n");
         skip();
     }
     in_child(child_without_memlock);

@@ -54,7 +54,7 @@ static void need_pages(void)
 {
     for (uint32_t i = 0; i < host->node_count; i++) {
         if (taken[i] < PAGES) {
-            print_message("huge pages could not be reserved on every node: skipped\n");
+            print_message("skipped: huge pages could not be reserved on every node\n");
             skip();
         }
     }
@@ -238,7 +238,7 @@ int main(void)
         return 1;
     }
     if (host->node_count < 2) {
-        printf("this machine has one memory node: skipped\n");
+        printf("skipped: this machine has one memory node\n");
         topology_free(host);
         return 77;
     }

@@ -200,7 +200,7 @@ static void test_this_host(void **state)
     (void)pages_cgroup_room(PAGE_2M);
     uint64_t got = hugepages_take(PAGE_2M, 3);
     if (got == 0) {
-        print_message("no right to reserve huge pages: skipped\n");
+        print_message("skipped: no right to reserve huge pages\n");
         skip();
     }
     assert_int_equal(pages_pool_read(0, PAGE_2M, &after, &error), 0);
