@@ -308,6 +308,12 @@ int chat_prompt(struct span template, bool server_adds_bos, const struct tenon_m
 int tenon_chat(const struct tenon_model_info *info, const struct tenon_message *messages, size_t count,
                struct tenon_prompt **ret_prompt, struct tenon_error *error)
 {
+    /* The template comes with the file: without one there is nothing to say about it. */
+    if (info->state == TENON_LOADING)
+        return tenon_error_set(error, TENON_E_LOADING, "chat: model %s is loading: its template is not known yet",
+                               info->id);
+    if (info->state == TENON_FAILED)
+        return tenon_error_set(error, TENON_E_NOT_FOUND, "chat: model %s failed to load: %s", info->id, info->note);
     return chat_prompt(span_of(info->chat_template, strlen(info->chat_template)), info->adds_bos, messages, count,
                        ret_prompt, error);
 }

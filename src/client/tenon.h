@@ -158,7 +158,8 @@ struct tenon_text *tenon_text_free(struct tenon_text *text);
 /*
  * Messages into segments by the marker family of a model's template (ChatML, Llama 3, Gemma): markers are trusted,
  * contents are not.  Roles: "system", "user", "assistant".  The answer of the assistant is asked for at the end.
- * Segments borrow the contents.  TENON_E_CHAT where the template is of another family.
+ * Segments borrow the contents.  TENON_E_CHAT where the template is of another family; TENON_E_LOADING while the model
+ * loads, TENON_E_NOT_FOUND where that failed.
  */
 struct tenon_message { const char *role, *content; size_t content_size; };
 struct tenon_prompt { size_t count; const struct tenon_segment *segments; };

@@ -164,6 +164,24 @@ static void unknown(void **state)
     assert_null(tenon_prompt_free(NULL));
 }
 
+/* Before the file is read there is no template to judge, and "no chat template" would be wrong. */
+static void not_loaded(void **state)
+{
+    const struct tenon_message m[] = { MESSAGE("user", "x") };
+    struct tenon_model_info info = { .id = "m", .chat_template = "", .note = "no such file", .state = TENON_LOADING };
+    struct tenon_prompt *prompt;
+    struct tenon_error error;
+
+    (void)state;
+    assert_int_equal(tenon_chat(&info, m, 1, &prompt, &error), TENON_E_LOADING);
+    assert_non_null(strstr(error.message, "is loading"));
+    info.state = TENON_FAILED;
+    assert_int_equal(tenon_chat(&info, m, 1, &prompt, &error), TENON_E_NOT_FOUND);
+    assert_non_null(strstr(error.message, "no such file"));
+    info.state = TENON_READY;
+    assert_int_equal(tenon_chat(&info, m, 1, &prompt, &error), TENON_E_CHAT);
+}
+
 /* A template may be any bytes: cut anywhere, it gives a prompt or a refusal. */
 static void cut_templates(void **state)
 {
@@ -187,7 +205,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(chatml), cmocka_unit_test(chatml_default_system), cmocka_unit_test(llama3),
         cmocka_unit_test(gemma), cmocka_unit_test(injection), cmocka_unit_test(thoughts), cmocka_unit_test(unknown),
-        cmocka_unit_test(cut_templates),
+        cmocka_unit_test(not_loaded), cmocka_unit_test(cut_templates),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

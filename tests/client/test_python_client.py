@@ -193,6 +193,18 @@ class Calls(Case):
             client.model_info('zz')
         self.assertEqual((caught.exception.name, caught.exception.retry_after_ms), ('NOT_FOUND', 250))
 
+    def test_chat_of_a_model_that_is_not_loaded(self):
+        def script(server):
+            for state in (w.MODEL_STATE_LOADING, w.MODEL_STATE_FAILED):
+                request, _ = server.read('MODEL_INFO')
+                server.send('MODEL_INFO_REPLY', {'id': 'a', 'state': state, 'note': 'no such file'}, request, END)
+        client = self.opened(script)
+        for name, text in (('LOADING', 'is loading'), ('NOT_FOUND', 'no such file')):
+            with self.assertRaises(tenon.Failure) as caught:
+                client.chat([{'role': 'user', 'content': 'x'}])
+            self.assertEqual(caught.exception.name, name)
+            self.assertIn(text, str(caught.exception))
+
     def test_tokens(self):
         def script(server):
             request, ask = server.read('TOKENIZE')

@@ -471,6 +471,10 @@ class Client:
     def chat_prompt(self, messages, model=''):
         """Segments for submit(), generate(), tokenize()."""
         info = self.model_info(model)
+        if info['state'] == w.MODEL_STATE_LOADING:
+            raise Failure(f"chat: model {info['id']} is loading: its template is not known yet", w.E_LOADING)
+        if info['state'] == w.MODEL_STATE_FAILED:
+            raise Failure(f"chat: model {info['id']} failed to load: {info.get('note', '')}", w.E_NOT_FOUND)
         return chat_segments(info.get('template', ''), messages, bool(info['flags'] & w.FLAG_MODEL_ADD_BOS))
 
     # ---- frames as they are ----
