@@ -46,6 +46,10 @@ must_check int gguf_parse(const uint8_t *window, size_t size, uint64_t file_size
                           struct error *error);
 /* Reads the header of an open regular file with growing windows, keeps it.  The file's position does not move. */
 must_check int gguf_read(int fd, struct gguf **ret_gguf, struct error *error);
+/* Opens a regular file for reading and nothing else.  *ret_fd is the caller's. */
+must_check int gguf_open(const char *path, int *ret_fd, uint64_t *ret_bytes, struct error *error);
+/* Both, for those who want the directory alone. */
+must_check int gguf_read_file(const char *path, struct gguf **ret_gguf, struct error *error);
 struct gguf *gguf_free(struct gguf *gguf);
 
 uint32_t gguf_version(const struct gguf *gguf);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The header of an open file, read with growing windows. */
+#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -109,4 +110,35 @@ int gguf_read(int fd, struct gguf **ret_gguf, struct error *error)
     gguf->owned_bytes = w.capacity;
     *ret_gguf = gguf;
     return 0;
+}
+
+int gguf_open(const char *path, int *ret_fd, uint64_t *ret_bytes, struct error *error)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);     /* a pipe is refused, not waited for */
+    int r;
+
+    if (fd < 0)
+        return error_set(error, -errno, "cannot open %s: %s", path, strerror(errno));
+    r = file_size_of(fd, ret_bytes, error);
+    if (r) {
+        error_prefix(error, "%s", path);
+        close(fd);
+        return r;
+    }
+    *ret_fd = fd;
+    return 0;
+}
+
+int gguf_read_file(const char *path, struct gguf **ret_gguf, struct error *error)
+{
+    uint64_t bytes;
+    int fd, r = gguf_open(path, &fd, &bytes, error);
+
+    if (r)
+        return r;
+    r = gguf_read(fd, ret_gguf, error);
+    if (r)
+        error_prefix(error, "%s", path);
+    close(fd);
+    return r;
 }

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "src/model/model.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define MATRICES_PER_LAYER 7u
@@ -221,21 +219,6 @@ static int bind_all(struct model *m, struct error *error)
     return r;
 }
 
-static int open_file(const char *path, struct model *m, struct error *error)
-{
-    struct stat st;
-
-    m->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (m->fd < 0)
-        return error_set(error, -errno, "cannot open %s: %s", path, strerror(errno));
-    if (fstat(m->fd, &st) < 0)
-        return error_set(error, -errno, "cannot stat %s: %s", path, strerror(errno));
-    if (!S_ISREG(st.st_mode))
-        return error_set(error, -EINVAL, "%s is not a regular file", path);
-    m->file_bytes = (uint64_t)st.st_size;
-    return 0;
-}
-
 static int check_vocab(const struct model *m, struct error *error)
 {
     if (vocab_size(m->vocab) > m->hparams.n_vocab)
@@ -252,7 +235,7 @@ int model_open(const char *path, struct model **ret_model, struct error *error)
     if (!m)
         return error_set(error, -ENOMEM, "no memory for the model");
     m->fd = -1;
-    r = open_file(path, m, error);
+    r = gguf_open(path, &m->fd, &m->file_bytes, error);
     if (r == 0)
         r = gguf_read(m->fd, &m->gguf, error);
     if (r == 0)

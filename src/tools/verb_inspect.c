@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tenon inspect: metadata, tensors and graph of a model file. */
-#include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "src/graph/graph.h"
 #include "src/tools/tool.h"
@@ -44,26 +41,13 @@ static void print_file(const struct gguf *g, bool tensors, struct buffer *out)
         print_tensor(gguf_tensor_at(g, i), out);
 }
 
-static int open_gguf(const char *path, struct gguf **ret_gguf, struct error *error)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), r;
-
-    if (fd < 0)
-        return error_set(error, -errno, "cannot open %s: %s", path, strerror(errno));
-    r = gguf_read(fd, ret_gguf, error);
-    close(fd);
-    if (r < 0)
-        error_prefix(error, "%s", path);
-    return r;
-}
-
 static int inspect(const char *path, bool graph, bool tensors)
 {
     struct buffer out = BUFFER_NULL;
     struct error error = ERROR_NULL;
     struct model *model = NULL;
     struct gguf *gguf = NULL;
-    int r = graph ? model_open(path, &model, &error) : open_gguf(path, &gguf, &error), code;
+    int r = graph ? model_open(path, &model, &error) : gguf_read_file(path, &gguf, &error), code;
 
     if (r == 0 && graph)
         graph_print(model, &out);

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tenon tokenize: needs the tokenizer.* keys only; a file without tensors, of any architecture, is enough. */
-#include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "src/base/json.h"
 #include "src/model/vocab.h"
@@ -81,14 +79,11 @@ static int encode(const struct tokenize_options *o, const struct vocab *vocab, c
 
 static int load(const char *path, struct gguf **ret_gguf, struct vocab **ret_vocab, struct error *error)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), r;
+    int r = gguf_read_file(path, ret_gguf, error);
 
-    if (fd < 0)
-        return error_set(error, -errno, "cannot open %s: %s", path, strerror(errno));
-    r = gguf_read(fd, ret_gguf, error);
-    close(fd);
-    if (r == 0)
-        r = vocab_load(*ret_gguf, ret_vocab, error);
+    if (r < 0)
+        return r;
+    r = vocab_load(*ret_gguf, ret_vocab, error);
     if (r < 0)
         error_prefix(error, "%s", path);
     return r;
