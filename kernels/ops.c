@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/ops.h"
 
-#include <string.h>
-
 #include "kernels/cpu.h"
 #include "kernels/levels.h"
 
@@ -30,14 +28,3 @@ enum kernel_level kernel_ops_init(struct kernel_ops *ops, enum kernel_level high
 }
 
 const char *kernel_level_name(enum kernel_level level) { return levels[level].name; }
-
-int kernel_level_from_name(const char *name, enum kernel_level *ret_level)
-{
-    for (unsigned l = 0; l < KERNEL_LEVEL_COUNT; l++) {
-        if (strcmp(name, levels[l].name) == 0) {
-            *ret_level = (enum kernel_level)l;
-            return 0;
-        }
-    }
-    return -1;
-}

@@ -101,8 +101,6 @@ struct kernel_ops {
 /* Fills @ops up to @highest, as far as this CPU can (cpu.h).  Returns the level reached. */
 enum kernel_level kernel_ops_init(struct kernel_ops *ops, enum kernel_level highest);
 const char *kernel_level_name(enum kernel_level level);
-/* 0 and *ret_level for "ref", "avx2"; -1 for any other name. */
-int kernel_level_from_name(const char *name, enum kernel_level *ret_level);
 
 /* Sets and reads back MXCSR: nearest even, no FTZ, no DAZ, all masked.  -1 if it does not stick. */
 int kernel_thread_init(void);

@@ -9,6 +9,7 @@
 #include "src/base/log.h"
 #include "src/daemon/ini.h"
 #include "src/daemon/units.h"
+#include "src/engine/choices.h"
 
 enum kind { KIND_TEXT, KIND_COUNT, KIND_OCTAL, KIND_BYTES, KIND_TIME, KIND_LOG_LEVEL, KIND_LEVEL, KIND_PLACEMENT,
             KIND_IO, KIND_MEMORY, KIND_ACTIVATIONS };
@@ -78,22 +79,6 @@ static int set_text(char **member, const char *value, struct error *error)
     return 0;
 }
 
-static int set_word(uint32_t *member, const char *value, const char *const *words, size_t count, struct error *error)
-{
-    char known[128] = "";
-    size_t n = 0;
-
-    for (size_t i = 0; i < count; i++) {
-        if (words[i] && strcmp(words[i], value) == 0) {
-            *member = (uint32_t)i;
-            return 0;
-        }
-        if (words[i] && n < sizeof(known))
-            n += (size_t)snprintf(known + n, sizeof(known) - n, "%s%s", n ? ", " : "", words[i]);
-    }
-    return error_set(error, -EINVAL, "\"%.64s\" is not known; %s", value, known);
-}
-
 static int set_number(const struct setting *s, void *member, const char *value, struct error *error)
 {
     uint64_t v = 0;
@@ -124,12 +109,13 @@ static int set_number(const struct setting *s, void *member, const char *value, 
 static int set_level(struct config *c, const char *value, struct error *error)
 {
     enum kernel_level level;
+    int r = level_parse(value, &level, error);
 
-    if (kernel_level_from_name(value, &level) < 0)
-        return error_set(error, -EINVAL, "\"%.64s\" is not known; ref, avx2", value);
-    c->level = level;
-    c->level_required = true;
-    return 0;
+    if (r == 0) {
+        c->level = level;
+        c->level_required = true;
+    }
+    return r;
 }
 
 /* @base is the config, or the model's part of it. */
@@ -138,10 +124,7 @@ static int set_value(struct config *c, const struct setting *s, void *base, cons
     static const char *const levels[] = { [LOG_LEVEL_ERROR] = "error", [LOG_LEVEL_WARNING] = "warning",
                                           [LOG_LEVEL_NOTICE] = "notice", [LOG_LEVEL_INFO] = "info",
                                           [LOG_LEVEL_DEBUG] = "debug" };
-    static const char *const placements[] = { [PLAN_SHARD] = "shard", [PLAN_LOCAL] = "local",
-                                              [PLAN_MIRROR] = "mirror" };
-    static const char *const kinds[] = { [IO_AUTO] = "auto", [IO_URING] = "uring", [IO_PREADV] = "preadv" };
-    static const char *const memories[] = { [ARENA_LADDER] = "ladder", [ARENA_REQUIRE_HUGE] = "require-huge" };
+    static const struct words log_words = WORDS(levels);
     void *member = (char *)base + s->member;
     int r = 0;
 
@@ -158,19 +141,19 @@ static int set_value(struct config *c, const struct setting *s, void *base, cons
         r = set_number(s, member, value, error);
         break;
     case KIND_LOG_LEVEL:
-        r = set_word(member, value, levels, ARRAY_LENGTH(levels), error);
+        r = words_parse(&log_words, value, member, error);
         break;
     case KIND_LEVEL:
         r = set_level(c, value, error);
         break;
     case KIND_PLACEMENT:
-        r = set_word(member, value, placements, ARRAY_LENGTH(placements), error);
+        r = words_parse(&placement_words, value, member, error);
         break;
     case KIND_IO:
-        r = set_word(member, value, kinds, ARRAY_LENGTH(kinds), error);
+        r = words_parse(&io_words, value, member, error);
         break;
     case KIND_MEMORY:
-        r = set_word(member, value, memories, ARRAY_LENGTH(memories), error);
+        r = words_parse(&memory_words, value, member, error);
         break;
     case KIND_ACTIVATIONS:
         r = activations_parse(value, member, error);

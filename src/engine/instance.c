@@ -6,68 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/engine/choices.h"
 #include "src/engine/instance_internal.h"
 #include "src/engine/memory.h"
-
-#define SEQUENCES_DEFAULT 8u
-#define CHUNK_DEFAULT 512u
-#define CHUNK_MIN 32u
-#define SCRATCH_BYTES_MAX (UINT64_C(24) << 20)  /* part of the 32 MiB that are neither weights, KV nor staging */
-#define LOGITS_BYTES_MAX (UINT64_C(8) << 20)
-
-static const char *const input_names[ACT_INPUT_COUNT] = {
-    [ACT_QKV] = "qkv", [ACT_ATTN_OUTPUT] = "attn_output", [ACT_GATE_UP] = "gate_up", [ACT_FFN_DOWN] = "ffn_down",
-    [ACT_OUTPUT] = "output",
-};
-
-static int input_bit(const char *name, size_t size, uint32_t *mask)
-{
-    for (uint32_t i = 0; i < ACT_INPUT_COUNT; i++)
-        if (strlen(input_names[i]) == size && memcmp(input_names[i], name, size) == 0) {
-            *mask |= 1u << i;
-            return 0;
-        }
-    return -EINVAL;
-}
-
-int activations_parse(const char *text, uint32_t *ret_wide_mask, struct error *error)
-{
-    uint32_t mask = 0;
-
-    if (strcmp(text, "int8") == 0)
-        return *ret_wide_mask = 0, 0;
-    if (strcmp(text, "int16") == 0)
-        return *ret_wide_mask = ACT_ALL_WIDE, 0;
-    if (strncmp(text, "int16:", 6) != 0)
-        return error_set(error, -EINVAL,
-                         "activations \"%.64s\" are not known; int8, int16, or int16: with a list of qkv, "
-                         "attn_output, gate_up, ffn_down, output",
-                         text);
-    for (const char *at = text + 6; *at;) {
-        size_t n = strcspn(at, ",");
-
-        if (input_bit(at, n, &mask) < 0)
-            return error_set(error, -EINVAL, "activations \"%.64s\": \"%.*s\" is no input; known are qkv, attn_output, "
-                             "gate_up, ffn_down, output", text, (int)min_u64(n, 32), at);
-        at += n + (at[n] == ',');
-    }
-    *ret_wide_mask = mask;
-    return 0;
-}
-
-static void describe_activations(uint32_t mask, char *text, size_t size)
-{
-    size_t n;
-
-    if (mask == 0 || mask == ACT_ALL_WIDE) {
-        snprintf(text, size, "%s", mask ? "int16" : "int8");
-        return;
-    }
-    n = (size_t)snprintf(text, size, "int16:");
-    for (uint32_t i = 0; i < ACT_INPUT_COUNT && n < size; i++)
-        if (mask & 1u << i)
-            n += (size_t)snprintf(text + n, size - n, "%s%s", text[n - 1] == ':' ? "" : ",", input_names[i]);
-}
+#include "src/engine/place.h"
 
 static int choose_level(struct instance *in, const struct instance_config *c, struct error *error)
 {
@@ -125,20 +67,6 @@ static int make_kv(struct instance *in, const struct instance_config *c, struct 
     }
     r = kv_pool_init(&in->pool, in->kv);
     return r < 0 ? error_set(error, r, "no memory for the KV pool") : 0;
-}
-
-/* The largest chunk up to what was asked for whose scratch memory stays within the promise. */
-static void choose_chunk(struct instance *in, const struct instance_config *c)
-{
-    const struct model *m = in->model;
-    uint64_t row_bytes = (uint64_t)m->matrices[m->head].groups * KERNEL_GROUP_ROWS * sizeof(float);
-
-    in->max_rows = (uint32_t)max_u64(1, min_u64(in->info.sequences, LOGITS_BYTES_MAX / row_bytes));
-    in->chunk = c->prefill_chunk ? c->prefill_chunk : CHUNK_DEFAULT;
-    while (in->chunk > CHUNK_MIN && graph_scratch_bytes(m, c->wide_mask, in->chunk + in->info.sequences, in->max_rows,
-                                                        in->plan->worker_count) > SCRATCH_BYTES_MAX)
-        in->chunk /= 2;
-    in->max_tokens = in->chunk + in->info.sequences;
 }
 
 static int make_graph(struct instance *in, const struct instance_config *c, struct workers *workers,
@@ -201,7 +129,7 @@ static void describe_model(struct instance *in, const struct instance_config *c)
         snprintf(info->name, sizeof(info->name), "%.*s", (int)min_u64(name.size, sizeof(info->name) - 1),
                  (const char *)name.data);
     describe_types(in->model, info->file_types, sizeof(info->file_types));
-    describe_activations(c->wide_mask, info->activations, sizeof(info->activations));
+    activations_describe(c->wide_mask, info->activations, sizeof(info->activations));
     info->file_bytes = in->model->file_bytes;
     info->vocab_size = in->model->hparams.n_vocab;
     info->context_trained = in->model->hparams.context_trained;
@@ -223,31 +151,8 @@ static void describe_load(struct instance *in, const struct workers *workers)
         describe_arena(info, in->kv->arenas[n]);
     }
     info->kv_bytes = in->kv->blocks * kv_bytes_per_block(&in->model->hparams);
-    info->scratch_bytes = graph_scratch_bytes(in->model, 0, in->max_tokens, in->max_rows, in->plan->worker_count);
     add_note(info, in->plan->note);
     add_note(info, in->weights->report.note);
-}
-
-static int plan_for(struct instance *in, const struct instance_config *c, uint64_t kv_bytes, struct error *error)
-{
-    struct plan_matrix *matrices = calloc(in->model->matrix_count, sizeof(*matrices));
-    struct plan_request request = {.topology = c->topology,
-                                   .host = c->host,
-                                   .policy = c->policy,
-                                   .threads = c->threads,
-                                   .matrices = matrices,
-                                   .matrix_count = in->model->matrix_count,
-                                   .kv_bytes = kv_bytes,
-                                   .kv_heads = in->model->hparams.n_kv_head};
-    int r;
-
-    if (!matrices)
-        return error_set(error, -ENOMEM, "no memory for the plan");
-    weights_plan_matrices(in->model, matrices);
-    in->plan = plan_free(in->plan);
-    r = plan_make(&request, &in->plan, error);
-    free(matrices);
-    return r;
 }
 
 static int load_weights(struct instance *in, const struct instance_config *c, struct workers *workers,
@@ -262,22 +167,31 @@ static int load_weights(struct instance *in, const struct instance_config *c, st
     return r;
 }
 
-/* Plan once for the weights, decide the KV memory from what is left, plan again with it. */
 static int place(struct instance *in, const struct instance_config *c, uint32_t *ret_blocks, struct error *error)
 {
+    struct place_request q = { .model = in->model, .topology = c->topology, .host = c->host, .policy = c->policy,
+                               .threads = c->threads, .wide_mask = c->wide_mask, .prefill_chunk = c->prefill_chunk,
+                               .sequences = c->sequences };
     struct memory_request m = { .hparams = &in->model->hparams, .context = c->context, .kv_bytes = c->kv_bytes,
-                                .sequences = c->sequences ? c->sequences : SEQUENCES_DEFAULT, .policy = c->memory };
+                                .sequences = place_sequences(&q), .policy = c->memory };
     struct memory_choice choice;
-    int r = plan_for(in, c, 0, error);
+    struct place_steps steps;
+    int r = place_plan(&q, 0, &in->plan, &steps, error);
 
     if (r == 0)
         r = memory_choose(&m, in->plan, &choice, error);
     if (r == 0)
-        r = plan_for(in, c, (uint64_t)choice.blocks * kv_bytes_per_block(m.hparams), error);
+        r = place_plan(&q, choice.blocks, &in->plan, &steps, error);
+    if (r == 0)
+        r = memory_check(in->plan, c->memory, error);
     if (r < 0)
         return r;
     in->info.context = choice.context;
     in->info.sequences = choice.sequences;
+    in->info.scratch_bytes = in->plan->nodes[0].scratch_bytes;
+    in->chunk = steps.chunk;
+    in->max_rows = steps.rows;
+    in->max_tokens = steps.chunk + choice.sequences;
     add_note(&in->info, choice.note);
     *ret_blocks = choice.blocks;
     return 0;
@@ -303,10 +217,8 @@ static int load(struct instance *in, const struct instance_config *c, struct wor
         r = load_weights(in, c, *workers, error);
     if (r == 0)
         r = make_kv(in, c, *workers, blocks, error);
-    if (r == 0) {
-        choose_chunk(in, c);
+    if (r == 0)
         r = make_graph(in, c, *workers, error);
-    }
     return r;
 }
 

@@ -15,9 +15,6 @@
 #include "src/base/error.h"
 #include "src/model/vocab.h"
 
-/* "int8", "int16", "int16:ffn_down,output" -> mask of wide inputs; -EINVAL with what is known. */
-must_check int activations_parse(const char *text, uint32_t *ret_wide_mask, struct error *error);
-
 struct instance_config {
     const char *id;                     /* name on the wire */
     const char *path;                   /* GGUF file */

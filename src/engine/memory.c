@@ -47,30 +47,106 @@ int memory_decide(const struct memory_request *q, uint64_t room, struct memory_c
     return 0;
 }
 
+static int ask_host(struct memory_node *n, struct error *error)
+{
+    struct pages_pool small, large;
+    int r = pages_pool_read(n->os_node, PAGE_2M, &small, error);
+
+    if (r == 0)
+        r = pages_pool_read(n->os_node, PAGE_1G, &large, error);
+    if (r == 0)
+        r = pages_node_free(n->os_node, &n->plain_free, error);
+    if (r == 0)
+        n->huge_free = small.free * PAGE_2M_BYTES + large.free * PAGE_1G_BYTES;
+    return r;
+}
+
+int memory_nodes(const struct plan *plan, struct memory_node ret_nodes[TOPOLOGY_NODES_MAX], uint32_t *ret_count,
+                 struct error *error)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < plan->node_count; i++) {
+        const struct plan_node *p = &plan->nodes[i];
+        struct memory_node *n = ret_nodes;
+
+        while (n < ret_nodes + count && n->os_node != p->os_node)
+            n++;
+        if (n == ret_nodes + count) {
+            int r;
+
+            *n = (struct memory_node){ .os_node = p->os_node };
+            r = ask_host(n, error);
+            if (r < 0)
+                return r;
+            count++;
+        }
+        n->weights += align_up(p->weight_bytes, PAGE_2M_BYTES);
+        n->kv += align_up(p->kv_bytes, PAGE_2M_BYTES);
+        n->scratch += align_up(p->scratch_bytes, PAGE_2M_BYTES);
+    }
+    *ret_count = count;
+    return 0;
+}
+
+static uint64_t needed(const struct memory_node *n) { return n->weights + n->kv + n->scratch; }
+
+/* Scratch is of the ladder always, so it is not held against huge pages. */
+static bool is_short(const struct memory_node *n, enum arena_policy policy)
+{
+    if (policy == ARENA_REQUIRE_HUGE)
+        return n->weights + n->kv > n->huge_free;
+    return needed(n) > n->huge_free + n->plain_free;
+}
+
+int memory_judge(const struct memory_node *nodes, uint32_t count, enum arena_policy policy, struct error *error)
+{
+    char table[ERROR_TEXT_MAX - 200] = "";
+    uint32_t shorts = 0;
+    size_t n = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (!is_short(&nodes[i], policy) || shorts++ >= MEMORY_NODES_SHOWN || n >= sizeof(table))
+            continue;
+        n += (size_t)snprintf(table + n, sizeof(table) - n,
+                              "%snode %u needs %llu MB (weights %llu, KV %llu, scratch %llu), free are %llu MB in "
+                              "huge pages and %llu MB else",
+                              n ? "; " : "", nodes[i].os_node, (unsigned long long)(needed(&nodes[i]) >> 20),
+                              (unsigned long long)(nodes[i].weights >> 20), (unsigned long long)(nodes[i].kv >> 20),
+                              (unsigned long long)(nodes[i].scratch >> 20),
+                              (unsigned long long)(nodes[i].huge_free >> 20),
+                              (unsigned long long)(nodes[i].plain_free >> 20));
+    }
+    if (!shorts)
+        return 0;
+    return error_set(error, -ENOMEM, "%u of %u nodes are short of memory%s: %s%s; free memory there, reserve huge "
+                     "pages (tenon plan), or ask for less context, fewer sequences or a smaller model", shorts, count,
+                     policy == ARENA_REQUIRE_HUGE ? " in huge pages" : "", table,
+                     shorts > MEMORY_NODES_SHOWN ? "; and more" : "");
+}
+
+int memory_check(const struct plan *plan, enum arena_policy policy, struct error *error)
+{
+    struct memory_node nodes[TOPOLOGY_NODES_MAX];
+    uint32_t count;
+    int r = memory_nodes(plan, nodes, &count, error);
+
+    return r < 0 ? r : memory_judge(nodes, count, policy, error);
+}
+
 /* Sums over the nodes of the plan what pools and memory have free. */
 static int look(const struct plan *plan, uint64_t *ret_huge, uint64_t *ret_plain, struct error *error)
 {
-    *ret_huge = *ret_plain = 0;
-    for (uint32_t n = 0; n < plan->node_count; n++) {
-        uint32_t os_node = plan->nodes[n].os_node;
-        struct pages_pool small, large;
-        uint64_t bytes;
-        bool again = false;
-        int r;
+    struct memory_node nodes[TOPOLOGY_NODES_MAX];
+    uint32_t count;
+    int r = memory_nodes(plan, nodes, &count, error);
 
-        for (uint32_t i = 0; i < n && !again; i++)
-            again = plan->nodes[i].os_node == os_node;
-        if (again)                      /* invented nodes may share a real one */
-            continue;
-        r = pages_pool_read(os_node, PAGE_2M, &small, error);
-        if (r == 0)
-            r = pages_pool_read(os_node, PAGE_1G, &large, error);
-        if (r == 0)
-            r = pages_node_free(os_node, &bytes, error);
-        if (r < 0)
-            return r;
-        *ret_huge += small.free * PAGE_2M_BYTES + large.free * PAGE_1G_BYTES;
-        *ret_plain += bytes;
+    if (r < 0)
+        return r;
+    *ret_huge = *ret_plain = 0;
+    for (uint32_t n = 0; n < count; n++) {
+        *ret_huge += nodes[n].huge_free;
+        *ret_plain += nodes[n].plain_free;
     }
     *ret_huge = min_u64(*ret_huge, pages_cgroup_room(PAGE_2M));
     *ret_plain = min_u64(*ret_plain, pages_cgroup_room(PAGE_4K));

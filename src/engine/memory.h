@@ -12,6 +12,14 @@
 
 #define MEMORY_CONTEXT_DEFAULT 4096u    /* positions a sequence gets where there is room and nothing is asked for */
 #define MEMORY_CONTEXT_MIN 128u
+#define MEMORY_NODES_SHOWN 4u           /* rows of a refusal's table */
+
+/* What a plan asks of a real node, and what is free there; bytes. */
+struct memory_node {
+    uint32_t os_node;
+    uint64_t weights, kv, scratch;
+    uint64_t huge_free, plain_free;     /* in pools of huge pages; in ordinary memory, with the page cache */
+};
 
 struct memory_request {
     const struct hparams *hparams;
@@ -32,3 +40,15 @@ must_check int memory_decide(const struct memory_request *request, uint64_t room
 /* Room: free huge pages less the weights where the pools hold those, else half of the nodes' free memory less them. */
 must_check int memory_choose(const struct memory_request *request, const struct plan *plan,
                              struct memory_choice *ret_choice, struct error *error);
+
+/* Nodes of a plan as they are on this host now, several invented ones of a real node added up. */
+must_check int memory_nodes(const struct plan *plan, struct memory_node ret_nodes[TOPOLOGY_NODES_MAX],
+                            uint32_t *ret_count, struct error *error);
+/*
+ * -ENOMEM with a row for each node that is short: what it needs, what it has.  With ARENA_REQUIRE_HUGE only huge pages
+ * count.  Asked before anything is loaded, so that no node is driven out of memory half way.
+ */
+must_check int memory_judge(const struct memory_node *nodes, uint32_t count, enum arena_policy policy,
+                            struct error *error);
+/* Both. */
+must_check int memory_check(const struct plan *plan, enum arena_policy policy, struct error *error);

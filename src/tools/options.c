@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "src/engine/choices.h"
+
 static int refuse_habit(const char *verb, int option)
 {
     if (option == OPTION_MMAP)
@@ -14,59 +16,44 @@ static int refuse_habit(const char *verb, int option)
         verb, "--memory-f32 is refused: keys and values are kept as f16, which is part of the numeric contract");
 }
 
-static bool set_io(struct model_options *o, const char *text)
+static int set_words(struct model_options *o, int option, const char *a, struct error *error)
 {
-    static const char *const names[] = { [IO_AUTO] = "auto", [IO_URING] = "uring", [IO_PREADV] = "preadv" };
-
-    for (uint32_t i = 0; i < ARRAY_LENGTH(names); i++)
-        if (strcmp(text, names[i]) == 0) {
-            o->io = (enum io_kind)i;
-            return true;
-        }
-    return false;
-}
-
-static bool set_placement(struct model_options *o, const char *text)
-{
-    static const char *const names[] = { [PLAN_SHARD] = "shard", [PLAN_LOCAL] = "local", [PLAN_MIRROR] = "mirror" };
-
-    for (uint32_t i = 0; i < ARRAY_LENGTH(names); i++)
-        if (strcmp(text, names[i]) == 0) {
-            o->policy = (enum plan_policy)i;
-            return true;
-        }
-    return false;
-}
-
-static bool set_memory(struct model_options *o, const char *text)
-{
-    o->memory = strcmp(text, "require-huge") == 0 ? ARENA_REQUIRE_HUGE : ARENA_LADDER;
-    return o->memory == ARENA_REQUIRE_HUGE || strcmp(text, "ladder") == 0;
-}
-
-static int set_words(struct model_options *o, const char *verb, int option, const char *a)
-{
-    struct error error = ERROR_NULL;
+    uint32_t word = 0;
+    int r;
 
     switch (option) {
     case OPTION_ISA:
         o->level_required = true;
-        if (kernel_level_from_name(a, &o->level) < 0)
-            return tool_usage(verb, "--isa \"%.32s\" is not known; ref, avx2", a);
-        return EXIT_OK;
+        return level_parse(a, &o->level, error);
     case OPTION_ACTIVATIONS:
-        if (activations_parse(a, &o->wide_mask, &error) < 0)
-            return tool_usage(verb, "%s", error.text);
-        return EXIT_OK;
+        return activations_parse(a, &o->wide_mask, error);
     case OPTION_IO:
-        return set_io(o, a) ? EXIT_OK : tool_usage(verb, "--io \"%.32s\" is not known; auto, uring, preadv", a);
+        r = words_parse(&io_words, a, &word, error);
+        o->io = (enum io_kind)word;
+        return r;
     case OPTION_MEMORY:
-        return set_memory(o, a) ? EXIT_OK
-                                : tool_usage(verb, "--memory \"%.32s\" is not known; ladder, require-huge", a);
+        r = words_parse(&memory_words, a, &word, error);
+        o->memory = (enum arena_policy)word;
+        return r;
     default:
-        return set_placement(o, a) ? EXIT_OK
-                                   : tool_usage(verb, "--placement \"%.32s\" is not known; shard, local, mirror", a);
+        r = words_parse(&placement_words, a, &word, error);
+        o->policy = (enum plan_policy)word;
+        return r;
     }
+}
+
+static int take_words(struct model_options *o, const char *verb, int option, const char *a)
+{
+    static const char *const names[] = { [OPTION_ISA - OPTION_TOPOLOGY] = "isa",
+                                         [OPTION_ACTIVATIONS - OPTION_TOPOLOGY] = "activations",
+                                         [OPTION_IO - OPTION_TOPOLOGY] = "io",
+                                         [OPTION_MEMORY - OPTION_TOPOLOGY] = "memory",
+                                         [OPTION_PLACEMENT - OPTION_TOPOLOGY] = "placement" };
+    struct error error = ERROR_NULL;
+
+    if (set_words(o, option, a, &error) < 0)
+        return tool_usage(verb, "--%s: %s", names[option - OPTION_TOPOLOGY], error.text);
+    return EXIT_OK;
 }
 
 bool model_option(struct model_options *o, const char *verb, int option, const char *a, int *ret_exit)
@@ -96,7 +83,7 @@ bool model_option(struct model_options *o, const char *verb, int option, const c
     case OPTION_ACTIVATIONS:
     case OPTION_IO:
     case OPTION_MEMORY:
-    case OPTION_PLACEMENT: *ret_exit = set_words(o, verb, option, a); return true;
+    case OPTION_PLACEMENT: *ret_exit = take_words(o, verb, option, a); return true;
     default: return false;
     }
 }

@@ -5,20 +5,21 @@
 #include <string.h>
 
 #include "src/base/json.h"
+#include "src/engine/choices.h"
+#include "src/engine/kv_pool.h"
 #include "src/engine/memory.h"
-#include "src/graph/graph.h"
-#include "src/model/weights.h"
+#include "src/engine/place.h"
 #include "src/tools/options.h"
 
 #define BAR_WIDTH 32u
-#define SEQUENCES_DEFAULT 8u
 
 struct picture {
     struct topology *host, *topology;
     struct model *model;
     struct plan *plan;
     uint32_t context, sequences;
-    uint64_t scratch_bytes;
+    struct memory_node memory[TOPOLOGY_NODES_MAX];  /* what this host has; nothing of an invented one */
+    uint32_t memory_count;
 };
 
 static int help(void)
@@ -33,27 +34,11 @@ static int help(void)
     return EXIT_OK;
 }
 
-static int make_plan(struct picture *p, const struct model_options *o, uint64_t kv_bytes, uint64_t scratch,
-                     struct error *error)
-{
-    struct plan_matrix *matrices = calloc(p->model->matrix_count, sizeof(*matrices));
-    struct plan_request q = { .topology = p->topology ? p->topology : p->host, .host = p->host, .policy = o->policy,
-                              .threads = o->threads, .matrices = matrices, .matrix_count = p->model->matrix_count,
-                              .kv_bytes = kv_bytes, .kv_heads = p->model->hparams.n_kv_head, .scratch_bytes = scratch };
-    int r;
-
-    if (!matrices)
-        return error_set(error, -ENOMEM, "no memory for the plan");
-    weights_plan_matrices(p->model, matrices);
-    p->plan = plan_free(p->plan);
-    r = plan_make(&q, &p->plan, error);
-    free(matrices);
-    return r;
-}
-
 static int prepare(struct picture *p, const struct model_options *o, struct error *error)
 {
-    uint64_t blocks;
+    struct place_request q = { .policy = o->policy, .threads = o->threads, .wide_mask = o->wide_mask,
+                               .prefill_chunk = o->prefill_chunk, .sequences = o->sequences };
+    struct place_steps steps;
     int r = topology_load(NULL, &p->host, error);
 
     if (r == 0 && o->topology)
@@ -62,16 +47,15 @@ static int prepare(struct picture *p, const struct model_options *o, struct erro
         r = model_open(o->model, &p->model, error);
     if (r < 0)
         return r;
-    p->sequences = o->sequences;
+    q.model = p->model;
+    q.host = p->host;
+    q.topology = p->topology ? p->topology : p->host;
+    p->sequences = place_sequences(&q);
     p->context = o->context ? o->context
                             : (uint32_t)min_u64(p->model->hparams.context_trained, MEMORY_CONTEXT_DEFAULT);
-    blocks = (p->context + 63) / 64 * (uint64_t)p->sequences;
-    r = make_plan(p, o, 0, 0, error);
-    if (r == 0) {
-        p->scratch_bytes = graph_scratch_bytes(p->model, o->wide_mask, 256 + p->sequences, p->sequences,
-                                               p->plan->worker_count);
-        r = make_plan(p, o, blocks * kv_bytes_per_block(&p->model->hparams), p->scratch_bytes, error);
-    }
+    r = place_plan(&q, kv_blocks_for(p->context) * p->sequences, &p->plan, &steps, error);
+    if (r == 0 && !p->topology)
+        r = memory_nodes(p->plan, p->memory, &p->memory_count, error);
     return r;
 }
 
@@ -141,15 +125,31 @@ static void draw_reserve(const struct picture *p, struct buffer *out)
     }
 }
 
+/* Node by node, what is wanted beside what is free now: the table by which a load would be refused. */
+static void draw_free(const struct picture *p, struct buffer *out)
+{
+    struct error error = ERROR_NULL;
+
+    buffer_printf(out, "\nfree on this host now\n");
+    for (uint32_t i = 0; i < p->memory_count; i++) {
+        const struct memory_node *m = &p->memory[i];
+
+        buffer_printf(out, "node %-2u needs %.1f MB, free %.1f MB in huge pages and %.1f MB else\n", m->os_node,
+                      (double)(m->weights + m->kv + m->scratch) * 1e-6, (double)m->huge_free * 1e-6,
+                      (double)m->plain_free * 1e-6);
+    }
+    if (memory_judge(p->memory, p->memory_count, ARENA_LADDER, &error) < 0)
+        buffer_printf(out, "it does not fit: %s\n", error.text);
+}
+
 static void draw(const struct picture *p, struct buffer *out)
 {
-    static const char *const policies[] = { [PLAN_SHARD] = "shard", [PLAN_LOCAL] = "local", [PLAN_MIRROR] = "mirror" };
     uint64_t most = 0;
 
     for (uint32_t n = 0; n < p->plan->node_count; n++)
         most = max_u64(most, p->plan->nodes[n].weight_bytes + p->plan->nodes[n].kv_bytes);
     buffer_printf(out, "%s, %u layers, placement %s: %u node%s, %u worker%s, %u sequences of %u positions\n\n",
-                  p->model->hparams.arch->name, p->model->hparams.n_layer, policies[p->plan->policy],
+                  p->model->hparams.arch->name, p->model->hparams.n_layer, placement_words.names[p->plan->policy],
                   p->plan->node_count, p->plan->node_count == 1 ? "" : "s", p->plan->worker_count,
                   p->plan->worker_count == 1 ? "" : "s", p->sequences, p->context);
     for (uint32_t n = 0; n < p->plan->node_count; n++)
@@ -157,6 +157,8 @@ static void draw(const struct picture *p, struct buffer *out)
     buffer_printf(out, "         # weights  + keys and values\n");
     draw_shards(p, out);
     draw_reserve(p, out);
+    if (p->memory_count)
+        draw_free(p, out);
     if (p->plan->note[0])
         buffer_printf(out, "\nnote: %s\n", p->plan->note);
 }
@@ -234,7 +236,7 @@ int verb_plan(int argc, char **argv)
     bool as_json = false;
     int c, code;
 
-    o.sequences = SEQUENCES_DEFAULT;
+    o.sequences = 0;
     while ((c = getopt_long(argc, argv, MODEL_SHORT_OPTIONS, longs, NULL)) >= 0) {
         if (c == 'h')
             return help();

@@ -13,6 +13,7 @@
 
 #include "src/base/log.h"
 #include "src/daemon/config.h"
+#include "src/engine/choices.h"
 #include "src/daemon/daemon.h"
 #include "src/daemon/ini.h"
 #include "src/daemon/units.h"

@@ -70,6 +70,44 @@ static void beyond_training_is_told(void **s)
     assert_non_null(strstr(c.note, "2048"));
 }
 
+#define MB(n) ((uint64_t)(n) << 20)
+
+/* Case K3: a node that would run out half way is told before, with what it needs and has. */
+static void a_node_that_is_short_is_named(void **s)
+{
+    struct memory_node nodes[] = {
+        { .os_node = 0, .weights = MB(100), .kv = MB(50), .scratch = MB(6), .huge_free = MB(150),
+          .plain_free = MB(20) },
+        { .os_node = 3, .weights = MB(100), .kv = MB(50), .huge_free = MB(60), .plain_free = MB(80) },
+    };
+    struct error e = ERROR_NULL;
+
+    (void)s;
+    assert_int_equal(memory_judge(nodes, 2, ARENA_LADDER, &e), -ENOMEM);
+    assert_non_null(strstr(e.text, "1 of 2 nodes"));
+    assert_non_null(strstr(e.text, "node 3 needs 150 MB (weights 100, KV 50, scratch 0), free are 60 MB in huge"));
+    assert_null(strstr(e.text, "node 0"));
+    nodes[1].plain_free = MB(90);
+    assert_int_equal(memory_judge(nodes, 2, ARENA_LADDER, &e), 0);
+    assert_int_equal(memory_judge(nodes, 2, ARENA_REQUIRE_HUGE, &e), -ENOMEM);
+    nodes[1].huge_free = MB(150);
+    assert_int_equal(memory_judge(nodes, 2, ARENA_REQUIRE_HUGE, &e), 0);
+}
+
+/* However many are short and however long the numbers: one line that still says what to do. */
+static void a_long_table_is_cut(void **s)
+{
+    struct memory_node nodes[TOPOLOGY_NODES_MAX];
+    struct error e = ERROR_NULL;
+
+    (void)s;
+    for (uint32_t i = 0; i < TOPOLOGY_NODES_MAX; i++)
+        nodes[i] = (struct memory_node){ .os_node = UINT32_MAX, .weights = UINT64_MAX / 3, .kv = UINT64_MAX / 3 };
+    assert_int_equal(memory_judge(nodes, TOPOLOGY_NODES_MAX, ARENA_LADDER, &e), -ENOMEM);
+    assert_non_null(strstr(e.text, "and more"));
+    assert_non_null(strstr(e.text, "smaller model"));
+}
+
 static void pool_promises_only_what_it_has(void **s)
 {
     uint32_t nodes[] = { 0, 0 }, firsts[] = { 0, 2 };
@@ -110,6 +148,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(default_is_never_the_trained_length), cmocka_unit_test(less_room_gives_less_context),
         cmocka_unit_test(too_little_is_refused_with_numbers), cmocka_unit_test(beyond_training_is_told),
+        cmocka_unit_test(a_node_that_is_short_is_named), cmocka_unit_test(a_long_table_is_cut),
         cmocka_unit_test(pool_promises_only_what_it_has),
     };
 

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "src/engine/choices.h"
 #include "src/engine/score.h"
 #include "tests/graph/plain.h"
 #include "tests/harness/random_model.h"
