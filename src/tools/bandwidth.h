@@ -3,10 +3,13 @@
 
 /*
  * Read bandwidth as the workers see it: every worker reads its own slice of a buffer on its node, all at once.
- * The best of several rounds; a plain sum over 64-byte lines, so nothing but memory is measured.
+ * The best of several rounds; each round has the next of BANDWIDTH_ORDERS orders of reading 64-byte lines, as the best
+ * one differs by machine, and sums what it reads, so nothing but memory is measured.
  */
 
 #include "numa/worker.h"
+
+#define BANDWIDTH_ORDERS 3u
 
 struct bandwidth;
 

@@ -14,7 +14,7 @@
 #include "src/tools/options.h"
 
 #define BANDWIDTH_BYTES (UINT64_C(1) << 30)
-#define BANDWIDTH_ROUNDS 5u
+#define BANDWIDTH_ROUNDS (2 * BANDWIDTH_ORDERS)
 
 struct bench_options {
     uint32_t prompt, generate, repeat, batch;
