@@ -63,10 +63,13 @@ static inline __attribute__((always_inline)) uint64_t read_streams(const uint8_t
 
 static uint64_t read_plain(const uint8_t *from, uint64_t bytes) { return read_streams(from, bytes, 1, 0); }
 static uint64_t read_ahead(const uint8_t *from, uint64_t bytes) { return read_streams(from, bytes, 1, AHEAD_BYTES); }
-static uint64_t read_four(const uint8_t *from, uint64_t bytes) { return read_streams(from, bytes, STREAMS, AHEAD_BYTES); }
+static uint64_t read_many(const uint8_t *from, uint64_t bytes)
+{
+    return read_streams(from, bytes, STREAMS, AHEAD_BYTES);
+}
 
 static uint64_t (*const orders[BANDWIDTH_ORDERS])(const uint8_t *from, uint64_t bytes) = {
-    read_plain, read_ahead, read_four,
+    read_plain, read_ahead, read_many,
 };
 
 static void read_all(void *arg, uint32_t worker)

@@ -17,6 +17,7 @@ BUILD = os.environ.get("TENON_BUILD", os.path.join(TOP, "build"))
 TENON = os.path.join(BUILD, "src", "tools", "tenon")
 TENOND = os.path.join(BUILD, "src", "daemon", "tenond")
 LONG = os.environ.get("TENON_TEST_LONG", "") not in ("", "0")
+SLOW = float(os.environ.get("TENON_TEST_SLOW", "1"))      # how much longer all may take: sanitizers, emulators
 WHOLE = LONG or os.environ.get("TENON_TEST_WHOLE", "") not in ("", "0")
 MODEL_FILES = {
     "smollm2": "SmolLM2-135M-Instruct.Q4_1.gguf",
@@ -47,6 +48,11 @@ def cases_for(values):
             _cases.append(one)
         return function
     return wrap
+
+
+def within(seconds):
+    """A bound in seconds, as far as this build is slower than others."""
+    return seconds * SLOW
 
 
 def main():

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 
-from cases import TENOND, TOP, Failed, need_program, temporary
+from cases import TENOND, TOP, Failed, need_program, temporary, within
 
 sys.path.insert(0, os.path.join(TOP, "src", "client", "python"))
 from tenon import codec, wire_gen as wire   # pylint: disable=wrong-import-position
@@ -174,7 +174,7 @@ class Daemon:
         if self.process.poll() is None:
             self.process.send_signal(with_signal)
             try:
-                self.process.wait(timeout)
+                self.process.wait(within(timeout))
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
@@ -185,7 +185,7 @@ class Daemon:
         return Peer(self.path, **options)
 
     def wait_until(self, what, condition, seconds):
-        end = time.monotonic() + seconds
+        end = time.monotonic() + within(seconds)
         while time.monotonic() < end:
             if self.process.poll() is not None:
                 raise Failed(f"tenond ended with {self.process.returncode}\n{self.said()[-2000:]}")
@@ -194,7 +194,7 @@ class Daemon:
                 if condition():
                     return
             time.sleep(0.05)
-        raise Failed(f"after {seconds} s still not: {what}\n{self.said()[-2000:]}")
+        raise Failed(f"after {within(seconds)} s still not: {what}\n{self.said()[-2000:]}")
 
     def wait_ready(self):
         def ready():

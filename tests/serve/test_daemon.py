@@ -15,7 +15,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "harness"))
 sys.path.insert(0, os.path.join(HERE, "..", "..", "src", "client", "python"))
-from cases import BUILD, TENOND, Skip, case, main, model, need_program, run, temporary
+from cases import BUILD, TENOND, Skip, case, main, model, need_program, run, temporary, within
 from sandbox import IO_URING_SETUP, deny
 from tenon import client as tenon
 from tenon import codec
@@ -62,7 +62,7 @@ class Daemon:
             return f.read()
 
     def wait(self, seconds=60):
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + within(seconds)
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
                 raise AssertionError(f"tenond ended with {self.process.returncode}:\n{self.log()}")
@@ -76,11 +76,11 @@ class Daemon:
         raise AssertionError(f"not ready within {seconds} s:\n{self.log()}")
 
     def client(self, **options):
-        return tenon.Client(self.path, timeout=30, **options)
+        return tenon.Client(self.path, timeout=within(30), **options)
 
     def ended(self, expect=0):
         """It has been told to end: waits, and looks how it did."""
-        code = self.process.wait(60)
+        code = self.process.wait(within(60))
         assert code == expect, f"ended with {code}, not {expect}:\n{self.log()}"
         self.over = True
         for path in (self.path, self.admin_path):
@@ -110,7 +110,7 @@ class Daemon:
 
 
 def until(condition, seconds=20, what="that"):
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + within(seconds)
     while not condition():
         assert time.monotonic() < deadline, f"{what} did not come about within {seconds} s"
         time.sleep(0.01)
@@ -119,6 +119,11 @@ def until(condition, seconds=20, what="that"):
 def idle(client):
     s = client.stats()
     return s["requests_running"] == s["requests_waiting"] == s["requests_parked"] == s["kv_blocks_used"] == 0
+
+
+def unread(client):
+    """A request that cannot end before it is read: its frames are more than the socket takes (600 KB)."""
+    return client.submit("x", max_tokens=1900, ignore_eos=True, logprobs=20)
 
 
 def refused(code, function, *arguments, **options):
@@ -230,26 +235,31 @@ def cancel_and_vanish():
             one.close()
         begun = time.monotonic()
         until(lambda: idle(c), what="sequences freed of clients that went away")
-        assert time.monotonic() - begun < 5
+        assert time.monotonic() - begun < within(5)
         assert c.complete("z", max_tokens=3, ignore_eos=True).generated_tokens == 3
 
 
 @case
 def vanish_while_a_prompt_is_read():
-    with Daemon("--prefill-chunk", "4") as d, d.client() as c:
-        with d.client() as lost:
-            lost.submit([tenon.ids([5] * 2000)], max_tokens=5)
-            until(lambda: c.stats()["requests_running"] == 1, what="a prompt being read")
-        begun = time.monotonic()
-        until(lambda: idle(c), what="a freed sequence")
-        steps = c.stats()["steps_total"]
-        assert steps < 500, f"{steps} of 500 steps were done for a client that had gone"
-        assert time.monotonic() - begun < 5
+    with Daemon("--prefill-chunk", "1") as d, d.client() as c:
+        for _ in range(5):              # a prompt may be read before anyone looks
+            before = c.stats()["steps_total"]
+            with d.client() as lost:
+                lost.submit([tenon.ids([5] * 2000)], max_tokens=5)
+                until(lambda: c.stats()["steps_total"] > before, what="a prompt being read")
+            until(lambda: idle(c), 5, what="a freed sequence")
+            steps = c.stats()["steps_total"] - before
+            if steps < 2000:
+                return
+        raise AssertionError(f"{steps} of 2000 steps were done for a client that had gone")
 
 
 @case
 def answers_while_loading():
-    with Daemon(model_file=model("smollm2"), wait=False) as d:
+    """Models load one after the other: the last one is waited for long enough to talk meanwhile."""
+    file = model("smollm2")
+    more = [word for i in range(3) for word in ("--model", f"m{i}={file}")]
+    with Daemon("--context", "128", *more, model_file=file, wait=False) as d:
         worst = refusals_seen = 0
         until(lambda: os.path.exists(d.path))
         with d.client() as c:
@@ -257,15 +267,15 @@ def answers_while_loading():
             while not ready:
                 begun = time.monotonic()
                 c.ping()
-                ready = c.models()[0]["state"] == w.MODEL_STATE_READY
+                ready = c.models()[-1]["state"] == w.MODEL_STATE_READY
                 worst = max(worst, time.monotonic() - begun)
                 try:
-                    c.complete("x", max_tokens=1, ignore_eos=True)
+                    c.complete("x", "m2", max_tokens=1, ignore_eos=True)
                 except tenon.Failure as failure:
                     assert failure.code == w.E_LOADING and 0 <= failure.detail < 100 and failure.retry_after_ms
                     refusals_seen += 1
         print(f"  {refusals_seen} refusals with LOADING; ping and list in at most {worst * 1000:.1f} ms")
-        assert refusals_seen and worst < 1
+        assert refusals_seen and worst < within(1)
 
 
 @case
@@ -288,8 +298,8 @@ def progress_on_a_terminal():
 @case
 def slow_reader_is_parked():
     with Daemon() as d, d.client() as slow, d.client() as quick:
-        alone = quick.complete("slow", max_tokens=1900, ignore_eos=True, logprobs=20).data
-        request = slow.submit("slow", max_tokens=1900, ignore_eos=True, logprobs=20)     # 600 KB of frames
+        alone = quick.complete("x", max_tokens=1900, ignore_eos=True, logprobs=20).data
+        request = unread(slow)
         until(lambda: quick.stats()["requests_parked"] == 1, what="a parked request")
         assert quick.complete("quick", max_tokens=50, ignore_eos=True).generated_tokens == 50
         assert quick.stats()["requests_parked"] == 1
@@ -300,7 +310,7 @@ def slow_reader_is_parked():
 @case
 def stalled_reader_is_cancelled():
     with Daemon("--stall-timeout", "500ms") as d, d.client() as slow, d.client() as quick:
-        request = slow.submit("slow", max_tokens=1900, ignore_eos=True, logprobs=20)
+        request = unread(slow)
         until(lambda: quick.stats()["requests_parked"] == 1, what="a parked request")
         until(lambda: idle(quick), what="the end of a stalled request")
         assert request.join().reason == "cancelled"
@@ -322,7 +332,7 @@ def credits_and_deadlines():
             pass
         request.grant(100)
         assert request.join().generated_tokens == 20
-        assert c.complete("x", ignore_eos=True, deadline_ms=200).reason == "deadline"
+        assert c.submit("x", ignore_eos=True, credits=1, deadline_ms=200).join().reason == "deadline"
 
 
 @case
@@ -340,11 +350,13 @@ def long_prompts():
         assert c.complete([tenon.ids(ids[:1500])], max_tokens=2, ignore_eos=True).generated_tokens == 2
         worst = 0
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            begun = time.monotonic()
             busy = pool.submit(c.tokenize, text)
             while not busy.done():
                 worst = max(worst, other.ping())
-        print(f"  ping while a text of {len(text)} bytes is tokenised: at most {worst * 1000:.1f} ms")
-        assert worst < 0.5
+            took = time.monotonic() - begun
+        print(f"  ping while a text of {len(text)} bytes is tokenised in {took:.1f} s: at most {worst * 1000:.1f} ms")
+        assert worst < max(took / 2, 0.1)
 
 
 @case
@@ -499,26 +511,26 @@ def metrics_are_well_formed():
 @case
 def drain_finishes_and_refuses():
     with Daemon() as d, d.client() as c:
-        request = c.submit("x", max_tokens=300, ignore_eos=True)
+        request = unread(c)
         assert isinstance(request.next(10), tenon.Started)
         d.process.send_signal(signal.SIGTERM)
         until(lambda: "no new requests" in d.log())
         refused(w.E_DRAINING, c.complete, "y")
         done = request.join()
-        assert done.reason == "length" and done.generated_tokens == 300 and c.leaving
+        assert done.reason == "length" and done.generated_tokens == 1900 and c.leaving
         d.ended()
 
 
 @case
 def second_signal_ends_at_once():
     with Daemon() as d, d.client() as c:
-        c.submit("x", ignore_eos=True).next(10)
+        unread(c).next(10)
         d.process.send_signal(signal.SIGTERM)
         until(lambda: "no new requests" in d.log())
         begun = time.monotonic()
         d.process.send_signal(signal.SIGINT)
         d.ended(1)
-        assert time.monotonic() - begun < 2
+        assert time.monotonic() - begun < within(2)
 
 
 @case
