@@ -11,7 +11,10 @@
 #define LEAF1_ECX_AVX (1u << 28)
 #define LEAF1_ECX_F16C (1u << 29)
 #define LEAF7_EBX_AVX2 (1u << 5)
-#define XCR0_SSE_AVX 6u                 /* XMM and YMM state are saved on a switch */
+#define LEAF7_EBX_AVX512 (1u << 16 | 1u << 17 | 1u << 30 | 1u << 31)    /* F, DQ, BW, VL */
+#define LEAF7_ECX_VNNI (1u << 11)
+#define XCR0_SSE_AVX 0x6u               /* XMM and YMM state are saved on a switch */
+#define XCR0_AVX512 0xe0u               /* masks, the upper halves, the upper sixteen */
 
 #define MXCSR_WANTED 0x1f80u            /* nearest even, no FTZ, no DAZ, every exception masked, no flag set */
 #define MXCSR_FLAGS 0x3fu
@@ -31,8 +34,10 @@ void kernel_cpu_read(struct cpu_bits *ret)
         ret->leaf0_ebx = ebx;
     if (__get_cpuid(1, &eax, &ebx, &ecx, &edx))
         ret->leaf1_ecx = ecx;
-    if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx))
+    if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx)) {
         ret->leaf7_ebx = ebx;
+        ret->leaf7_ecx = ecx;
+    }
     if (ret->leaf1_ecx & LEAF1_ECX_OSXSAVE)
         ret->xcr0 = read_xcr0();
 }
@@ -42,7 +47,12 @@ enum kernel_level kernel_cpu_level(const struct cpu_bits *bits)
     const uint32_t leaf1 = LEAF1_ECX_FMA | LEAF1_ECX_OSXSAVE | LEAF1_ECX_AVX | LEAF1_ECX_F16C;
     if ((bits->leaf1_ecx & leaf1) != leaf1 || (bits->xcr0 & XCR0_SSE_AVX) != XCR0_SSE_AVX)
         return KERNEL_REF;
-    return bits->leaf7_ebx & LEAF7_EBX_AVX2 ? KERNEL_AVX2 : KERNEL_REF;
+    if (!(bits->leaf7_ebx & LEAF7_EBX_AVX2))
+        return KERNEL_REF;
+    if ((bits->leaf7_ebx & LEAF7_EBX_AVX512) != LEAF7_EBX_AVX512 || !(bits->leaf7_ecx & LEAF7_ECX_VNNI) ||
+        (bits->xcr0 & XCR0_AVX512) != XCR0_AVX512)
+        return KERNEL_AVX2;
+    return KERNEL_AVX512;
 }
 
 /*

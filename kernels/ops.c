@@ -10,6 +10,7 @@ static const struct {
 } levels[KERNEL_LEVEL_COUNT] = {
     [KERNEL_REF] = { "ref", kernel_ops_init_ref },
     [KERNEL_AVX2] = { "avx2", kernel_ops_init_avx2 },
+    [KERNEL_AVX512] = { "avx512", kernel_ops_init_avx512 },
 };
 
 enum kernel_level kernel_ops_init_for(struct kernel_ops *ops, enum kernel_level highest, const struct cpu_bits *bits)

@@ -89,12 +89,3 @@ INLINE void add_joined(__m256 s[TILE], __m256 d, const struct columns *x, const 
         s[t] = minus ? _mm256_fnmadd_ps(f, joined, s[t]) : _mm256_fmadd_ps(f, joined, s[t]);
     }
 }
-
-/* K-quants: on by @k values, a multiple of 256. */
-INLINE void step_columns(struct columns *x, uint32_t k)
-{
-    x->q += k;
-    x->s32 += k / 32;
-    x->s16 += k / 16;
-    x->d += k / KERNEL_BLOCK;
-}

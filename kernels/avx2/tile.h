@@ -15,8 +15,8 @@
  */
 
 #include "kernels/avx2/lanes.h"
+#include "kernels/columns.h"
 #include "kernels/layout.h"
-#include "kernels/ops.h"
 
 #define TILE 4
 
@@ -32,25 +32,6 @@ INLINE int two(void)
     int n = 2;
     __asm__("" : "+r"(n));
     return n;
-}
-
-/* Where a tile's columns are: column c at q + c * k, s32 and s16 likewise, token t at d + t * d_stride. */
-struct columns {
-    size_t k, d_stride;
-    const int8_t *q;
-    const int16_t *s32, *s16;
-    const float *d;
-};
-
-INLINE struct columns columns_of(const struct kernel_act *x, uint32_t token)
-{
-    size_t values = x->format == ACT_32 ? 32 : KERNEL_BLOCK, column = (size_t)token * x->columns;
-    struct columns c = { .k = x->k, .d_stride = x->k / values };
-    c.q = x->q + column * x->k;
-    c.s32 = x->s32 + column * (x->k / 32);
-    c.s16 = x->s16 ? x->s16 + column * (x->k / 16) : NULL;
-    c.d = x->d + (size_t)token * c.d_stride;
-    return c;
 }
 
 INLINE __m256i load_line(const uint8_t *line, int h) { return _mm256_load_si256((const __m256i *)(line + 32 * h)); }

@@ -18,10 +18,18 @@ ONE_ANSWER = os.path.join(BUILD, "tests", "engine", "one_answer")
 
 
 def levels():
-    """ref, and what this CPU has above it."""
+    """ref, and what this CPU has above it; what it lacks is named."""
+    needed = [("avx2", {"avx2", "fma", "f16c"}),
+              ("avx512", {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vnni"})]
     with open("/proc/cpuinfo", encoding="ascii", errors="replace") as f:
         flags = next((line.split() for line in f if line.startswith("flags")), [])
-    return ["ref"] + (["avx2"] if {"avx2", "fma", "f16c"} <= set(flags) else [])
+    found = ["ref"]
+    for name, wanted in needed:
+        if not wanted <= set(flags):
+            print(f"skipped: level {name}, which this CPU lacks")
+            break
+        found.append(name)
+    return found
 
 
 FACTORS = [levels(), [1, 2, 3], ["numa:1 core:4 pu:1", "numa:2 core:2 pu:1"], ["uring", "preadv"], [1, 7, 64, 512]]

@@ -6,7 +6,43 @@
 #include "tests/kern/harness.h"
 
 /* A CPU and system with everything AVX2 needs: FMA, OSXSAVE, AVX, F16C; AVX2; XMM and YMM state. */
-static const struct cpu_bits capable = { 0x756e6547, 1u << 12 | 1u << 27 | 1u << 28 | 1u << 29, 1u << 5, 7 };
+static const struct cpu_bits capable = {
+    .leaf0_ebx = 0x756e6547, .leaf1_ecx = 1u << 12 | 1u << 27 | 1u << 28 | 1u << 29, .leaf7_ebx = 1u << 5, .xcr0 = 7,
+};
+/* What AVX-512 adds: F, DQ, BW, VL; VNNI; mask and ZMM state. */
+static const uint32_t avx512_ebx[] = { 1u << 16, 1u << 17, 1u << 30, 1u << 31 };
+
+static struct cpu_bits capable_of_avx512(void)
+{
+    struct cpu_bits bits = capable;
+    for (unsigned i = 0; i < 4; i++)
+        bits.leaf7_ebx |= avx512_ebx[i];
+    bits.leaf7_ecx = 1u << 11;
+    bits.xcr0 = 0xe7;
+    return bits;
+}
+
+static void check_avx512(struct harness *h)
+{
+    struct cpu_bits bits = capable_of_avx512();
+    expect(h, kernel_cpu_level(&bits) == KERNEL_AVX512, "a CPU capable of AVX-512 is not taken for one");
+    for (unsigned i = 0; i < 4; i++) {
+        bits = capable_of_avx512();
+        bits.leaf7_ebx &= ~avx512_ebx[i];
+        expect(h, kernel_cpu_level(&bits) == KERNEL_AVX2, "AVX-512 without bit %#x of leaf 7", avx512_ebx[i]);
+    }
+    bits = capable_of_avx512();
+    bits.leaf7_ecx = ~(1u << 11);
+    expect(h, kernel_cpu_level(&bits) == KERNEL_AVX2, "AVX-512 without VNNI");
+    for (uint64_t xcr0 = 0x07; xcr0 < 0xe7; xcr0 += 0x20) {
+        bits = capable_of_avx512();
+        bits.xcr0 = xcr0;
+        expect(h, kernel_cpu_level(&bits) == KERNEL_AVX2, "AVX-512 where XCR0 is %#x", (unsigned)xcr0);
+    }
+    bits = capable_of_avx512();
+    bits.leaf7_ebx &= ~(1u << 5);
+    expect(h, kernel_cpu_level(&bits) == KERNEL_REF, "AVX-512 without AVX2");
+}
 
 static void check_levels(struct harness *h)
 {
@@ -64,6 +100,19 @@ static void check_tables(struct harness *h)
     }
 }
 
+/* Of this CPU: no level above the one that was asked for, and each one up to its highest. */
+static void check_limit(struct harness *h)
+{
+    struct kernel_ops ops;
+    struct cpu_bits bits;
+    kernel_cpu_read(&bits);
+    for (unsigned l = 0; l < KERNEL_LEVEL_COUNT; l++) {
+        enum kernel_level can = kernel_cpu_level(&bits), asked = (enum kernel_level)l, due = asked < can ? asked : can;
+        expect(h, kernel_ops_init(&ops, asked) == due && ops.level == due, "level %s was asked for, %s given",
+               kernel_level_name(asked), kernel_level_name(ops.level));
+    }
+}
+
 static void check_thread(struct harness *h)
 {
     static const uint32_t states[] = { 0x1f80, 0x9fc0, 0x7f80, 0x0000 | 0x1f80 | 0x2000, 0x1fbf };
@@ -77,6 +126,8 @@ static void check_thread(struct harness *h)
 void check_cpu(struct harness *h)
 {
     check_levels(h);
+    check_avx512(h);
+    check_limit(h);
     check_names(h);
     check_tables(h);
     for (int i = 0; i < 20; i++)

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/avx512/avx512.h"
+
+#include "kernels/levels.h"
+
+void kernel_ops_init_avx512(struct kernel_ops *ops, unsigned traits)
+{
+    ops->level = KERNEL_AVX512;
+    kernel_avx512_init_matmul_32(ops, traits);
+    kernel_avx512_init_matmul_k(ops, traits);
+    kernel_avx512_init_matmul_float(ops);
+}
