@@ -237,25 +237,14 @@ int vocab_encode(const struct vocab *vocab, const void *text, size_t size, unsig
 int vocab_encode_prompt(const struct vocab *vocab, const void *text, size_t size, unsigned flags, struct tokens *tokens,
                         struct error *error)
 {
-    bool bos = vocab->add_bos && !(flags & VOCAB_NO_BOS);
     size_t before = tokens->count;
-    int r;
+    int r = vocab_encode(vocab, text, size, flags, tokens, error);
 
-    if (bos && tokens_push(tokens, vocab->bos, 0) < 0)
-        return error_set(error, -ENOMEM, "no memory for tokens");
-    r = vocab_encode(vocab, text, size, flags, tokens, error);
-    if (r < 0) {
+    if (r == 0 && !(flags & VOCAB_NO_BOS) && vocab_put_bos(vocab, before, tokens) < 0) {
         tokens->count = before;
-        return r;
+        r = error_set(error, -ENOMEM, "no memory for tokens");
     }
-    /* A prompt that brings its own BOS gets no second one. */
-    if (bos && tokens->count > before + 1 && tokens->ids[before + 1] == vocab->bos) {
-        tokens->count--;
-        memmove(&tokens->ids[before], &tokens->ids[before + 1], (tokens->count - before) * sizeof(*tokens->ids));
-        memmove(&tokens->offsets[before], &tokens->offsets[before + 1],
-                (tokens->count - before) * sizeof(*tokens->offsets));
-    }
-    return 0;
+    return r;
 }
 
 static void put_unmarked(const struct token *token, struct buffer *out)

@@ -61,6 +61,11 @@ must_check int vocab_encode(const struct vocab *vocab, const void *text, size_t 
 must_check int vocab_encode_prompt(const struct vocab *vocab, const void *text, size_t size, unsigned flags,
                                    struct tokens *tokens, struct error *error);
 /*
+ * BOS in front of the tokens from @first on, where the model asks for one and they do not begin with it: the one rule
+ * for every prompt, whoever encodes it.  0 or -ENOMEM.
+ */
+must_check int vocab_put_bos(const struct vocab *vocab, size_t first, struct tokens *tokens);
+/*
  * Bytes that a token stands for in a text.  Control tokens give "" unless with_control.
  * For SentencePiece the leading space of a piece is kept.
  */

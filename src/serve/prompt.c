@@ -122,21 +122,6 @@ static int add_memfd(const struct prompt *p, uint32_t index, uint32_t base, stru
     return r;
 }
 
-static int add_bos(const struct prompt *p, struct tokens *tokens, struct refusal *refusal)
-{
-    uint32_t bos = vocab_bos(p->vocab);
-
-    if (p->no_bos || !vocab_add_bos(p->vocab) || bos == VOCAB_NONE || (tokens->count && tokens->ids[0] == bos))
-        return 0;
-    if (tokens_push(tokens, bos, 0) < 0)
-        return refuse(refusal, WIRE_E_NO_MEMORY, 0, "no memory for the tokens");
-    memmove(tokens->ids + 1, tokens->ids, (tokens->count - 1) * sizeof(tokens->ids[0]));
-    memmove(tokens->offsets + 1, tokens->offsets, (tokens->count - 1) * sizeof(tokens->offsets[0]));
-    tokens->ids[0] = bos;
-    tokens->offsets[0] = 0;
-    return 0;
-}
-
 int prompt_encode(const struct prompt *p, struct tokens *tokens, struct refusal *refusal)
 {
     uint64_t base = 0;
@@ -167,9 +152,8 @@ int prompt_encode(const struct prompt *p, struct tokens *tokens, struct refusal 
         return r;
     if (tokens->count == 0 && !p->may_be_empty)
         return refuse(refusal, WIRE_E_INVALID, 0, "the prompt is empty: a segment with text or a token id is needed");
-    r = add_bos(p, tokens, refusal);
-    if (r)
-        return r;
+    if (!p->no_bos && vocab_put_bos(p->vocab, 0, tokens) < 0)
+        return refuse(refusal, WIRE_E_NO_MEMORY, 0, "no memory for the tokens");
     if (p->context && tokens->count >= p->context)
         return refuse(refusal, WIRE_E_CONTEXT_TOO_LONG, p->context,
                       "the prompt has %zu tokens; the context holds %u, one of them for the answer", tokens->count,

@@ -42,7 +42,7 @@ static int answer_local(struct chat *c, struct buffer *answer)
 {
     struct tokens tokens = TOKENS_NULL;
     struct error error = ERROR_NULL;
-    int r = prompt_encode_chat(c->session.instance, c->messages, c->count, &tokens, &error);
+    int r = prompt_encode_chat(c->session.instance, c->messages, c->count, false, &tokens, &error);
     int code = r < 0 ? tool_fail(&error)
                      : generate_local(&c->session, &c->generate, tokens.ids, (uint32_t)tokens.count, answer);
 

@@ -107,10 +107,8 @@ static int perplexity(struct session *s, const struct model_options *o, const ch
     struct error error = ERROR_NULL;
     int r = tool_read_file(path, TEXT_MAX, &text, &error), code;
 
-    if (r == 0 && vocab_add_bos(instance_vocab(s->instance)))
-        r = tokens_push(&tokens, vocab_bos(instance_vocab(s->instance)), 0);
     if (r == 0)
-        r = vocab_encode(instance_vocab(s->instance), text.data, text.size, 0, &tokens, &error);
+        r = vocab_encode_prompt(instance_vocab(s->instance), text.data, text.size, 0, &tokens, &error);
     if (r == 0 && tokens.count < o->context)
         r = error_set(&error, -EINVAL, "%s has %zu tokens; one chunk takes %u", path, tokens.count, o->context);
     if (r == 0) {

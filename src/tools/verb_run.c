@@ -56,7 +56,8 @@ static int run_local(struct run_options *o, const struct buffer *prompt)
     if (code != EXIT_OK)
         return code;
     if (o->chat)
-        r = prompt_encode_chat(s.instance, messages, messages_of(o, prompt, messages), &tokens, &error);
+        r = prompt_encode_chat(s.instance, messages, messages_of(o, prompt, messages), o->no_bos, &tokens,
+                               &error);
     else
         r = prompt_encode_text(s.instance, prompt->data, prompt->size, o->no_bos, &tokens, &error);
     code = r < 0 ? tool_fail(&error) : generate_local(&s, &o->generate, tokens.ids, (uint32_t)tokens.count, NULL);

@@ -66,13 +66,9 @@ static int encode(const struct tokenize_options *o, const struct vocab *vocab, c
 {
     struct tokens tokens = TOKENS_NULL;
     struct error error = ERROR_NULL;
-    int r = 0, code;
-
-    if (vocab_add_bos(vocab) && !o->no_bos)
-        r = tokens_push(&tokens, vocab_bos(vocab), 0);
-    if (r == 0)
-        r = vocab_encode(vocab, text, size, o->no_special ? 0 : VOCAB_PARSE_SPECIAL, &tokens, &error);
-    code = r < 0 ? tool_fail(&error) : print_tokens(vocab, &tokens, o->pieces);
+    unsigned flags = (o->no_special ? 0 : VOCAB_PARSE_SPECIAL) | (o->no_bos ? VOCAB_NO_BOS : 0);
+    int r = vocab_encode_prompt(vocab, text, size, flags, &tokens, &error);
+    int code = r < 0 ? tool_fail(&error) : print_tokens(vocab, &tokens, o->pieces);
     tokens_deinit(&tokens);
     return code;
 }

@@ -351,6 +351,14 @@ static void test_prompt(void **state)
     tokens.count = 0;
     assert_int_equal(vocab_encode_prompt(l.vocab, "", 0, 0, &tokens, &error), 0);
     assert_int_equal(tokens.count, 1);
+    tokens.count = 0;
+    assert_int_equal(vocab_encode(l.vocab, "hello", 5, 0, &tokens, &error), 0);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(vocab_put_bos(l.vocab, 0, &tokens), 0);
+        assert_int_equal(tokens.count, 2);
+        assert_int_equal(tokens.ids[0], vocab_bos(l.vocab));
+        assert_int_equal(tokens.ids[1], id_of(&l, "hello"));
+    }
     tokens_deinit(&tokens);
     unload(&l);
 }
