@@ -5,13 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Foreign names end up in messages: control characters must not reach a terminal or a log line. */
-static void clean(char *text)
-{
-    for (; *text; text++)
-        if ((unsigned char)*text < 0x20 || *text == 0x7f)
-            *text = '?';
-}
+#include "src/base/utf8.h"
+
+/* Foreign names end up in messages. */
+static void clean(char *text) { utf8_clean(text, strlen(text)); }
 
 int error_set(struct error *error, int code, const char *format, ...)
 {

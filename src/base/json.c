@@ -62,6 +62,9 @@ static void put_string(struct json *j, const uint8_t *s, size_t size)
             i++;
         } else if (n == 1) {
             put_byte(j->out, s[i++]);
+        } else if (!utf8_is_printable(code)) {
+            buffer_printf(j->out, "\\u%04x", code);    /* those are all below U+10000 */
+            i += n;
         } else {
             buffer_put(j->out, s + i, n);
             i += n;

@@ -3,7 +3,8 @@
 
 /*
  * JSON out of a program (RFC 8259), never into one: tool reports, `tenon raw`.  Writes into a buffer;
- * commas are its business.  Strings may hold any bytes: those that are not UTF-8 become U+FFFD.
+ * commas are its business.  Strings may hold any bytes: those that are not UTF-8 become U+FFFD, and what
+ * could move a terminal's cursor is written as \u….
  */
 
 #include "src/base/bytes.h"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "src/base/utf8.h"
 
+#include <string.h>
+
 /* Length that a lead byte promises, 0 for a byte that cannot lead. */
 static size_t lead_length(uint8_t c)
 {
@@ -83,4 +85,24 @@ size_t utf8_incomplete_tail(const uint8_t *s, size_t size)
         return back;
     }
     return 0;
+}
+
+bool utf8_is_printable(uint32_t c)
+{
+    return !(c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
+             (c >= 0x2060 && c <= 0x206f) || c == 0xfeff);
+}
+
+void utf8_clean(void *text, size_t size)
+{
+    uint8_t *s = text;
+
+    for (size_t i = 0; i < size;) {
+        uint32_t code;
+        size_t n = utf8_decode(s + i, size - i, &code);
+
+        if (n == 0 || !utf8_is_printable(code))
+            memset(s + i, '?', n ? n : 1);
+        i += n ? n : 1;
+    }
 }

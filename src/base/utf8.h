@@ -16,3 +16,12 @@ size_t utf8_encode(uint32_t code, uint8_t ret[4]);
  * these back; bytes that can never become a character are not held.
  */
 size_t utf8_incomplete_tail(const uint8_t *s, size_t size);
+
+/*
+ * Whether a character may reach a terminal or a log line: no control (C0, DEL, C1), none of the invisible ones that
+ * reorder or break a line of text.  Names out of files and frames could forge a terminal's output by these.
+ */
+bool utf8_is_printable(uint32_t code);
+
+/* Puts '?' for every byte that is no part of a printable character, line feeds included; the length stays. */
+void utf8_clean(void *text, size_t size);

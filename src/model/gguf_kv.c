@@ -205,13 +205,6 @@ double gguf_array_f64(const struct gguf_array *array, uint64_t index)
 
 /* --- for people --- */
 
-/* Controls, and the invisible characters that reorder or break a line of text: they could forge a terminal's output. */
-static bool is_unprintable(uint32_t c)
-{
-    return c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
-           (c >= 0x2060 && c <= 0x206f) || c == 0xfeff;
-}
-
 static void print_string(struct span s, size_t limit, struct buffer *out)
 {
     size_t at = 0;
@@ -227,7 +220,7 @@ static void print_string(struct span s, size_t limit, struct buffer *out)
             buffer_printf(out, "\\n");
         else if (c == '"' || c == '\\')
             buffer_printf(out, "\\%c", (int)c);
-        else if (is_unprintable(c))
+        else if (!utf8_is_printable(c))
             buffer_printf(out, "\\u{%" PRIx32 "}", c);
         else
             buffer_put(out, s.data + at, n);

@@ -41,6 +41,9 @@ static void test_control_characters(void **state)
     (void)state;
     (void)error_set(&e, -EINVAL, "tensor \x1b[2J\n<0>\x7f\t");
     assert_string_equal(e.text, "tensor ?[2J?<0>??");
+    (void)error_set(&e, -EINVAL, "\xc2\x9b" "31m \xe2\x80\xae \xff \xc3\xa9\xc3");
+    assert_string_equal(e.text, "??31m ??? ? \xc3\xa9?");
+    (void)error_set(&e, -EINVAL, "tensor \x1b[2J\n<0>\x7f\t");
     error_prefix(&e, "a\rb");
     assert_string_equal(e.text, "a?b: tensor ?[2J?<0>??");
 }

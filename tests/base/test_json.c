@@ -74,6 +74,7 @@ static void test_strings(void **state)
     string_is("\xff" "a\xe2\x82", 4, "\"\\ufffda\\ufffd\\ufffd\"");     /* a byte that is none, a character cut short */
     string_is("\xed\xa0\x80", 3, "\"\\ufffd\\ufffd\\ufffd\"");           /* a surrogate */
     string_is("\x7f</script>", 10, "\"\\u007f</script>\"");
+    string_is("\xc2\x9b" "31m\xe2\x80\xae", 8, "\"\\u009b31m\\u202e\"");
 }
 
 int main(void)
