@@ -54,13 +54,13 @@ int activations_parse(const char *text, uint32_t *ret_wide_mask, struct error *e
                          "activations \"%.64s\" are not known; int8, int16, or int16: with a list of qkv, "
                          "attn_output, gate_up, ffn_down, output",
                          text);
-    for (const char *at = text + 6; *at;) {
-        size_t n = strcspn(at, ",");
+    for (const char *at = text + 5; *at;) {     /* each name has a ':' or a ',' before it: an empty one is found */
+        size_t n = strcspn(++at, ",");
 
         if (input_bit(at, n, &mask) < 0)
             return error_set(error, -EINVAL, "activations \"%.64s\": \"%.*s\" is no input; known are qkv, attn_output, "
                              "gate_up, ffn_down, output", text, (int)min_u64(n, 32), at);
-        at += n + (at[n] == ',');
+        at += n;
     }
     *ret_wide_mask = mask;
     return 0;
