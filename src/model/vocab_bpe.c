@@ -5,6 +5,7 @@
  */
 #include "src/model/vocab_internal.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -135,7 +136,7 @@ static int load_merges(struct vocab *vocab, const struct gguf *gguf, struct erro
     return 0;
 }
 
-static int unknown_split(struct error *error, const char *what, struct span name)
+static int refuse_split(struct error *error, const char *what)
 {
     size_t count;
     const struct split *table = split_table(&count);
@@ -144,8 +145,7 @@ static int unknown_split(struct error *error, const char *what, struct span name
     for (size_t i = 0; i < count; i++)
         buffer_printf(&known, "%s%s", i > 0 ? ", " : "", table[i].name);
     buffer_put_u8(&known, 0);
-    error_set(error, -ENOTSUP, "%s \"%.*s\" (" KEY "pre): text would be cut into wrong words; known are %s", what,
-              (int)min_u64(name.size, 64), (const char *)name.data,
+    error_set(error, -ENOTSUP, "%s: text would be cut into wrong words; known are %s", what,
               buffer_ok(&known) ? (const char *)known.data : "others");
     buffer_deinit(&known);
     return -ENOTSUP;
@@ -153,15 +153,21 @@ static int unknown_split(struct error *error, const char *what, struct span name
 
 static int load_split(struct vocab *vocab, const struct gguf *gguf, struct error *error)
 {
-    struct span name = {.data = (const uint8_t *)"", .size = 0};
+    struct span name;
+    char what[128];
     int r = gguf_get_string(gguf, KEY "pre", &name, error);
 
     if (r < 0)
         return r;
     if (r > 0)
-        return unknown_split(error, "convert the file again, or add the key: it names no pre-tokenizer,", name);
+        return refuse_split(error, "the file names no pre-tokenizer (the key " KEY "pre; convert it again, or add the "
+                            "key)");
     vocab->split = split_find(name.data, name.size);
-    return vocab->split != NULL ? 0 : unknown_split(error, "unknown pre-tokenizer", name);
+    if (vocab->split != NULL)
+        return 0;
+    snprintf(what, sizeof(what), "unknown pre-tokenizer \"%.*s\" (" KEY "pre)", (int)min_u64(name.size, 64),
+             (const char *)name.data);
+    return refuse_split(error, what);
 }
 
 int bpe_load(struct vocab *vocab, const struct gguf *gguf, struct error *error)
