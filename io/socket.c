@@ -60,7 +60,8 @@ static int lock_directory(const char *path, int *ret_fd, struct error *error)
     }
     fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
-        return error_set(error, -errno, "the socket's directory %s cannot be opened: %s", directory, strerror(errno));
+        return error_set(error, -errno, "the socket's directory %s cannot be opened: %s%s", directory, strerror(errno),
+                         errno == ENOENT ? "; make it, or name another socket by --socket" : "");
     while (flock(fd, LOCK_EX)) {
         int r = -errno;
 
