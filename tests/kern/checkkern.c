@@ -46,6 +46,17 @@ static void find_levels(struct harness *h)
     }
 }
 
+/* A name that is none, or none of what can be timed: says which there are. */
+static int unknown(const char *name, int bench)
+{
+    fprintf(stderr, "checkkern: there is no function \"%s\"%s; there are", name ? name : "", bench ? " to time" : "");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (!bench || cases[i].bench)
+            fprintf(stderr, " %s", cases[i].name);
+    fprintf(stderr, "\n");
+    return 2;
+}
+
 static int run(struct harness *h, const char *only, int bench)
 {
     int found = 0, failed = 0;
@@ -65,7 +76,7 @@ static int run(struct harness *h, const char *only, int bench)
         printf("%-8s %llu words compared, %llu failed\n", h->what, (unsigned long long)h->compared,
                (unsigned long long)h->failed);
     }
-    return found ? failed : 2;
+    return found ? failed : unknown(only, bench);
 }
 
 int main(int argc, char **argv)
