@@ -38,15 +38,15 @@ int main(int argc, char **argv)
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
         help(stdout);
-        return EXIT_OK;
+        return tool_finish(EXIT_OK);
     }
     if (strcmp(argv[1], "--version") == 0) {
         printf("tenon %s\n", TENON_VERSION);
-        return EXIT_OK;
+        return tool_finish(EXIT_OK);
     }
     for (size_t i = 0; i < ARRAY_LENGTH(verbs); i++)
         if (strcmp(argv[1], verbs[i].name) == 0)
-            return verbs[i].run(argc - 1, argv + 1);
+            return tool_finish(verbs[i].run(argc - 1, argv + 1));
     fprintf(stderr, "tenon: there is no verb \"%.64s\"\n\n", argv[1]);
     help(stderr);
     return EXIT_USAGE;

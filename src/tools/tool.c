@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "src/base/utf8.h"
+
 int tool_fail(const struct error *error)
 {
     fprintf(stderr, "tenon: %s\n", error->text[0] ? error->text : strerror(-error->code));
@@ -111,12 +113,36 @@ int tool_read_file(const char *path, size_t limit, struct buffer *ret_content, s
     return 0;
 }
 
+static int cannot_write(const char *why)
+{
+    fprintf(stderr, "tenon: cannot write the output: %s\n", why);
+    clearerr(stdout);                   /* said once */
+    return EXIT_RUN_TIME;
+}
+
 int tool_put(const struct buffer *content)
 {
-    if (!buffer_ok(content) || fwrite(content->data, 1, content->size, stdout) != content->size ||
-        fflush(stdout) != 0) {
-        fprintf(stderr, "tenon: cannot write the output: %s\n", buffer_ok(content) ? strerror(errno) : "no memory");
-        return EXIT_RUN_TIME;
-    }
+    if (!buffer_ok(content))
+        return cannot_write("no memory");
+    if (fwrite(content->data, 1, content->size, stdout) != content->size || fflush(stdout) != 0)
+        return cannot_write(strerror(errno));
     return EXIT_OK;
+}
+
+int tool_finish(int code)
+{
+    bool failed = ferror(stdout);       /* errno of that time is gone */
+
+    if (fflush(stdout) != 0)
+        failed = true;
+    else
+        errno = EIO;
+    return failed && code == EXIT_OK ? cannot_write(strerror(errno)) : code;
+}
+
+const char *tool_shown(char room[TOOL_SHOWN_MAX], const char *text)
+{
+    snprintf(room, TOOL_SHOWN_MAX, "%s", text ? text : "");
+    utf8_clean(room, strlen(room));
+    return room;
 }

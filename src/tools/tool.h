@@ -50,7 +50,14 @@ bool tool_f32(const char *text, float *ret);
  */
 bool tool_is_model_id(const char *model);
 
+/* For printf: what comes from a file or the wire, as far as it may reach a terminal (utf8_clean). */
+#define TOOL_SHOWN_MAX 1024
+#define SHOWN(text) tool_shown((char[TOOL_SHOWN_MAX]){ 0 }, (text))
+const char *tool_shown(char room[TOOL_SHOWN_MAX], const char *text);
+
 /* Reads a file, or standard input for "-", up to @limit bytes. */
 must_check int tool_read_file(const char *path, size_t limit, struct buffer *ret_content, struct error *error);
 /* Writes a buffer to standard output; EXIT_OK or EXIT_RUN_TIME. */
 int tool_put(const struct buffer *content);
+/* At the end of a verb: what printf left is written; EXIT_RUN_TIME where EXIT_OK cannot stand. */
+int tool_finish(int code);

@@ -2,7 +2,9 @@
 /* tenon inspect: metadata, tensors and graph of a model file. */
 #include <getopt.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "src/base/utf8.h"
 #include "src/graph/graph.h"
 #include "src/tools/tool.h"
 
@@ -14,11 +16,23 @@ static int help(void)
     return EXIT_OK;
 }
 
+/* A name as far as it may reach a terminal, padded to @width. */
+static void print_name(struct span name, int width, struct buffer *out)
+{
+    char text[256 + 1];
+    size_t n = min_u64(name.size, sizeof(text) - 1);
+
+    memcpy(text, name.data, n);
+    text[n] = '\0';
+    utf8_clean(text, n);
+    buffer_printf(out, "  %-*s ", width, text);
+}
+
 static void print_tensor(const struct gguf_tensor *t, struct buffer *out)
 {
-    buffer_printf(out, "  %-40.*s %-5s %llu x %llu", (int)min_u64(t->name.size, 256), (const char *)t->name.data,
-                  t->known ? tensor_types[t->type].name : "?", (unsigned long long)t->shape[0],
-                  (unsigned long long)t->shape[1]);
+    print_name(t->name, 40, out);
+    buffer_printf(out, "%-5s %llu x %llu", t->known ? tensor_types[t->type].name : "?",
+                  (unsigned long long)t->shape[0], (unsigned long long)t->shape[1]);
     if (!t->known)
         buffer_printf(out, " (type %u is not known)", t->file_type);
     if (t->shape[2] != 1 || t->shape[3] != 1)
@@ -31,9 +45,7 @@ static void print_file(const struct gguf *g, bool tensors, struct buffer *out)
     buffer_printf(out, "GGUF version %u, %llu metadata keys, %llu tensors\n", gguf_version(g),
                   (unsigned long long)gguf_kv_count(g), (unsigned long long)gguf_tensor_count(g));
     for (uint64_t i = 0; i < gguf_kv_count(g); i++) {
-        struct span key = gguf_kv_key(g, i);
-
-        buffer_printf(out, "  %-44.*s ", (int)min_u64(key.size, 256), (const char *)key.data);
+        print_name(gguf_kv_key(g, i), 44, out);
         gguf_kv_print(g, i, out);
         buffer_put_u8(out, '\n');
     }
