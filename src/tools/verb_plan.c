@@ -48,8 +48,8 @@ static int prepare(struct picture *p, const struct model_options *o, struct erro
     if (r < 0)
         return r;
     q.model = p->model;
-    q.host = p->host;
-    q.topology = p->topology ? p->topology : p->host;
+    /* An invented host is planned as if it were there: how this one would carry it is not asked. */
+    q.host = q.topology = p->topology ? p->topology : p->host;
     p->sequences = place_sequences(&q);
     p->context = o->context ? o->context
                             : (uint32_t)min_u64(p->model->hparams.context_trained, MEMORY_CONTEXT_DEFAULT);
@@ -84,9 +84,9 @@ static void draw_node(const struct picture *p, uint32_t node, uint64_t most, str
     buffer_printf(out, "node %-2u |", n->topology_node);
     for (uint64_t i = 0; i < BAR_WIDTH; i++)
         buffer_printf(out, "%c", i < weights ? '#' : i < filled ? '+' : ' ');
-    buffer_printf(out, "| %8.1f MB weights, %8.1f MB KV, %3u worker%s, %3u KV head%s, %6llu pages of 2 MiB\n",
+    buffer_printf(out, "| %8.1f MB weights, %8.1f MB KV, %3u worker%s %3u KV head%s %6llu pages of 2 MiB\n",
                   (double)n->weight_bytes * 1e-6, (double)n->kv_bytes * 1e-6, n->worker_count,
-                  n->worker_count == 1 ? " " : "s", n->head_count, n->head_count == 1 ? " " : "s",
+                  n->worker_count == 1 ? ", " : "s,", n->head_count, n->head_count == 1 ? ", " : "s,",
                   (unsigned long long)m);
 }
 
@@ -148,10 +148,10 @@ static void draw(const struct picture *p, struct buffer *out)
 
     for (uint32_t n = 0; n < p->plan->node_count; n++)
         most = max_u64(most, p->plan->nodes[n].weight_bytes + p->plan->nodes[n].kv_bytes);
-    buffer_printf(out, "%s, %u layers, placement %s: %u node%s, %u worker%s, %u sequences of %u positions\n\n",
+    buffer_printf(out, "%s, %u layers, placement %s: %u node%s, %u worker%s, %u sequence%s of %u positions\n\n",
                   p->model->hparams.arch->name, p->model->hparams.n_layer, placement_words.names[p->plan->policy],
                   p->plan->node_count, p->plan->node_count == 1 ? "" : "s", p->plan->worker_count,
-                  p->plan->worker_count == 1 ? "" : "s", p->sequences, p->context);
+                  p->plan->worker_count == 1 ? "" : "s", p->sequences, p->sequences == 1 ? "" : "s", p->context);
     for (uint32_t n = 0; n < p->plan->node_count; n++)
         draw_node(p, n, most, out);
     buffer_printf(out, "         # weights  + keys and values\n");
@@ -160,7 +160,7 @@ static void draw(const struct picture *p, struct buffer *out)
     if (p->memory_count)
         draw_free(p, out);
     if (p->plan->note[0])
-        buffer_printf(out, "\nnote: %s\n", p->plan->note);
+        buffer_printf(out, "\nnote: %s\n", SHOWN(p->plan->note));
 }
 
 static void json_node(const struct picture *p, const struct plan_node *n, struct json *j)
