@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "src/engine/choices.h"
+#include "src/tools/progress.h"
 
 static int refuse_habit(const char *verb, int option)
 {
@@ -88,20 +89,6 @@ bool model_option(struct model_options *o, const char *verb, int option, const c
     }
 }
 
-void progress_print(void *arg, const struct loader_report *r)
-{
-    double seconds = (double)(r->now_ns - r->started_ns) * 1e-9,
-           rate = seconds > 0 ? (double)r->bytes_done / seconds : 0;
-    double left = rate > 0 ? (double)(r->bytes_total - r->bytes_done) / rate : 0;
-
-    (void)arg;
-    fprintf(stderr, "\rloading: %3.0f %% (%.2f/%.2f GB, %.2f GB/s, %.0f s left) ",
-            r->bytes_total ? 100.0 * (double)r->bytes_done / (double)r->bytes_total : 100.0,
-            (double)r->bytes_done * 1e-9, (double)r->bytes_total * 1e-9, rate * 1e-9, left);
-    if (r->bytes_done == r->bytes_total)
-        fprintf(stderr, "\n");
-}
-
 static void say_what_is_used(const struct instance_info *i)
 {
     fprintf(stderr, "%s: %s, %u node%s, %u thread%s%s, activations %s, context %u; weights %.1f MB, KV %.1f MB"
@@ -110,7 +97,7 @@ static void say_what_is_used(const struct instance_info *i)
             i->oversubscribed ? " sharing cores" : i->pinned ? "" : " not pinned", i->activations, i->context,
             (double)i->weight_bytes * 1e-6, (double)i->kv_bytes * 1e-6, (double)i->bytes_by_size[PAGE_1G] * 1e-6,
             (double)i->bytes_by_size[PAGE_2M] * 1e-6, (double)i->bytes_by_size[PAGE_4K] * 1e-6, i->note[0] ? "; " : "",
-            i->note);
+            SHOWN(i->note));
 }
 
 static int open_topologies(struct session *s, const char *invented, struct error *error)
@@ -135,7 +122,7 @@ int session_open(struct session *s, const struct model_options *o)
     c.host = s->host;
     c.topology = s->topology ? s->topology : s->host;
     if (!o->quiet && isatty(STDERR_FILENO))
-        c.progress = progress_print;
+        c.progress = progress_load;
     if (instance_load(&c, &s->workers, &s->instance, &error) < 0) {
         session_close(s);
         return tool_fail(&error);

@@ -84,6 +84,3 @@ struct session {
 /* Loads the model, with progress on a terminal and a line about what was really used.  EXIT_OK or printed. */
 int session_open(struct session *session, const struct model_options *options);
 void session_close(struct session *session);
-
-/* "loading: 61 % (4.1/6.7 GB, 5.8 GB/s, 1 s left)" with a carriage return, on stderr. */
-void progress_print(void *arg, const struct loader_report *report);

@@ -7,11 +7,11 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "src/base/json.h"
 #include "src/engine/score.h"
 #include "src/tools/options.h"
+#include "src/tools/progress.h"
 
 #define TEXT_MAX (1u << 30)
 
@@ -20,7 +20,8 @@ struct perplexity {
     const uint32_t *ids;                /* of the chunk at hand */
     uint32_t count;
     double nll, nll_squares;
-    uint64_t scored;
+    uint64_t scored, before;            /* tokens of the chunks before this one */
+    struct progress progress;
 };
 
 static int help(void)
@@ -36,8 +37,12 @@ static int score_position(void *arg, uint32_t position, const float *logits, uin
 {
     struct perplexity *p = arg;
     double nll;
+    char sofar[48] = "";
 
     (void)n_vocab;
+    if (p->scored)
+        snprintf(sofar, sizeof(sofar), "perplexity %.4f", exp(p->nll / (double)p->scored));
+    progress_tell(&p->progress, p->before + position + 1, sofar);
     if (position < p->count / 2 || position + 1 >= p->count)
         return 0;
     nll = -(double)instance_logprob(p->session->instance, logits, p->ids[position + 1]);
@@ -54,19 +59,18 @@ static int score_chunks(struct perplexity *p, const struct model_options *o, str
     int r = 0;
 
     p->count = o->context;
+    p->progress = progress_begin("perplexity", (uint64_t)chunks * o->context, o->quiet);
     for (uint32_t i = 0; r == 0 && i < chunks; i++) {
         uint32_t *ids = tokens->ids + (size_t)i * o->context;
 
         if (vocab_add_bos(vocab))
             ids[0] = vocab_bos(vocab);
         p->ids = ids;
+        p->before = (uint64_t)i * o->context;
         r = instance_score(p->session->instance, ids, o->context, o->context / 2, o->prefill_chunk, score_position, p,
                            error);
-        if (r == 0 && !o->quiet && isatty(STDERR_FILENO))
-            fprintf(stderr, "\rchunk %u of %u: perplexity %.4f ", i + 1, chunks, exp(p->nll / (double)p->scored));
     }
-    if (!o->quiet && isatty(STDERR_FILENO))
-        fprintf(stderr, "\n");
+    progress_end(&p->progress);
     return r;
 }
 
@@ -99,27 +103,48 @@ static int report(const struct perplexity *p, uint32_t chunks, bool as_json)
     return code;
 }
 
-static int perplexity(struct session *s, const struct model_options *o, const char *path, uint32_t chunks, bool as_json)
+struct eval_options {
+    struct model_options model;
+    const char *file;
+    uint32_t chunks;
+    bool as_json;
+};
+
+static int perplexity(struct session *s, const struct eval_options *e, const struct buffer *text)
 {
+    const struct model_options *o = &e->model;
     struct perplexity p = { .session = s };
-    struct buffer text = BUFFER_NULL;
     struct tokens tokens = TOKENS_NULL;
     struct error error = ERROR_NULL;
-    int r = tool_read_file(path, TEXT_MAX, &text, &error), code;
+    int r = vocab_encode_prompt(instance_vocab(s->instance), text->data, text->size, 0, &tokens, &error), code;
+    uint32_t chunks = (uint32_t)min_u64(tokens.count / o->context, UINT32_MAX);
 
+    if (e->chunks && e->chunks < chunks)
+        chunks = e->chunks;
+    if (r == 0 && chunks == 0)
+        r = error_set(&error, -EINVAL, "%s has %zu tokens; one chunk takes %u", e->file, tokens.count, o->context);
     if (r == 0)
-        r = vocab_encode_prompt(instance_vocab(s->instance), text.data, text.size, 0, &tokens, &error);
-    if (r == 0 && tokens.count < o->context)
-        r = error_set(&error, -EINVAL, "%s has %zu tokens; one chunk takes %u", path, tokens.count, o->context);
-    if (r == 0) {
-        uint32_t have = (uint32_t)min_u64(tokens.count / o->context, UINT32_MAX);
-
-        chunks = chunks && chunks < have ? chunks : have;
         r = score_chunks(&p, o, &tokens, chunks, &error);
-    }
-    code = r < 0 ? tool_fail(&error) : report(&p, chunks, as_json);
-    buffer_deinit(&text);
+    code = r < 0 ? tool_fail(&error) : report(&p, chunks, e->as_json);
     tokens_deinit(&tokens);
+    return code;
+}
+
+/* The text first: a wrong name is told before minutes of loading. */
+static int eval(const struct eval_options *e)
+{
+    struct session s = SESSION_NULL;
+    struct buffer text = BUFFER_NULL;
+    struct error error = ERROR_NULL;
+    int code;
+
+    if (tool_read_file(e->file, TEXT_MAX, &text, &error) < 0)
+        return tool_fail(&error);
+    code = session_open(&s, &e->model);
+    if (code == EXIT_OK)
+        code = perplexity(&s, e, &text);
+    session_close(&s);
+    buffer_deinit(&text);
     return code;
 }
 
@@ -129,38 +154,30 @@ int verb_eval(int argc, char **argv)
     static const struct option longs[] = { MODEL_LONG_OPTIONS, { "file", required_argument, NULL, 'f' },
                                            { "chunks", required_argument, NULL, CHUNKS },
                                            { "json", no_argument, NULL, JSON }, { NULL, 0, NULL, 0 } };
-    struct model_options o = MODEL_OPTIONS_DEFAULT;
-    struct session s = SESSION_NULL;
-    const char *file = NULL;
-    uint32_t chunks = 0;
-    bool as_json = false;
+    struct eval_options e = { .model = MODEL_OPTIONS_DEFAULT };
     int c, code;
 
     while ((c = getopt_long(argc, argv, MODEL_SHORT_OPTIONS "f:", longs, NULL)) >= 0) {
         if (c == 'h')
             return help();
         if (c == 'f')
-            file = optarg;
+            e.file = optarg;
         else if (c == JSON)
-            as_json = true;
-        else if (c == CHUNKS && !tool_u32(optarg, 1, 1u << 24, &chunks))
+            e.as_json = true;
+        else if (c == CHUNKS && !tool_u32(optarg, 1, 1u << 24, &e.chunks))
             return tool_usage("eval", "--chunks takes 1 to 16777216, not \"%.32s\"", optarg);
-        else if (c != CHUNKS && !model_option(&o, "eval", c, optarg, &code))
+        else if (c != CHUNKS && !model_option(&e.model, "eval", c, optarg, &code))
             return tool_usage("eval", "an option was not understood");
         else if (c != CHUNKS && code)
             return code;
     }
     if (optind + 1 != argc || strcmp(argv[optind], "perplexity") != 0)
         return tool_usage("eval", "say what to measure: perplexity");
-    if (!o.model || !file)
+    if (!e.model.model || !e.file)
         return tool_usage("eval", "-m FILE and -f TEXT are needed");
-    if (!o.context)
-        o.context = 512;
-    if (o.context < 4)
+    if (!e.model.context)
+        e.model.context = 512;
+    if (e.model.context < 4)
         return tool_usage("eval", "-c takes at least 4 here");
-    code = session_open(&s, &o);
-    if (code == EXIT_OK)
-        code = perplexity(&s, &o, file, chunks, as_json);
-    session_close(&s);
-    return code;
+    return eval(&e);
 }
