@@ -9,10 +9,22 @@
 
 #define PARALLEL_MAX 32u
 
-static bool set_float(const char *verb, const char *name, const char *text, float *ret, int *ret_exit)
+/* A float of the sampling, checked on its own, so that it is refused by its name before a model is loaded. */
+static bool set_float(const char *verb, const char *name, const char *text, size_t offset, struct sampling *sampling,
+                      int *ret_exit)
 {
-    if (!tool_f32(text, ret))
+    struct sampling alone = SAMPLING_DEFAULT;
+    struct error error = ERROR_NULL;
+    float value;
+
+    if (!tool_f32(text, &value)) {
         *ret_exit = tool_usage(verb, "--%s takes a number, not \"%.32s\"", name, text);
+        return true;
+    }
+    memcpy((char *)&alone + offset, &value, sizeof(value));
+    memcpy((char *)sampling + offset, &value, sizeof(value));
+    if (sampling_check(&alone, &error) < 0)
+        *ret_exit = tool_usage(verb, "--%s: %s", name, error.text);
     return true;
 }
 
@@ -23,31 +35,40 @@ static bool set_count(const char *verb, const char *name, const char *text, uint
     return true;
 }
 
+static bool set_stop(struct generate_options *o, const char *verb, const char *text, int *ret_exit)
+{
+    size_t n = strlen(text);
+
+    if (o->stop_count == ENGINE_STOPS_MAX || n == 0 || n > ENGINE_STOP_BYTES_MAX)
+        *ret_exit = tool_usage(verb, "--stop takes up to %d texts of 1 to %d bytes", ENGINE_STOPS_MAX,
+                               ENGINE_STOP_BYTES_MAX);
+    else
+        o->stops[o->stop_count++] = text;
+    return true;
+}
+
+#define SET_FLOAT(name, field) set_float(verb, name, a, offsetof(struct sampling, field), &o->sampling, ret_exit)
+
 bool generate_option(struct generate_options *o, const char *verb, int option, const char *a, int *ret_exit)
 {
     *ret_exit = EXIT_OK;
     switch (option) {
     case 'n': return set_count(verb, "-n", a, &o->max_tokens, ret_exit);
-    case GENERATE_TEMP: return set_float(verb, "temp", a, &o->sampling.temperature, ret_exit);
+    case GENERATE_TEMP: return SET_FLOAT("temp", temperature);
     case GENERATE_TOP_K: return set_count(verb, "--top-k", a, &o->sampling.top_k, ret_exit);
-    case GENERATE_TOP_P: return set_float(verb, "top-p", a, &o->sampling.top_p, ret_exit);
-    case GENERATE_MIN_P: return set_float(verb, "min-p", a, &o->sampling.min_p, ret_exit);
-    case GENERATE_TYPICAL: return set_float(verb, "typical-p", a, &o->sampling.typical_p, ret_exit);
-    case GENERATE_REPEAT: return set_float(verb, "repeat-penalty", a, &o->sampling.repeat_penalty, ret_exit);
+    case GENERATE_TOP_P: return SET_FLOAT("top-p", top_p);
+    case GENERATE_MIN_P: return SET_FLOAT("min-p", min_p);
+    case GENERATE_TYPICAL: return SET_FLOAT("typical-p", typical_p);
+    case GENERATE_REPEAT: return SET_FLOAT("repeat-penalty", repeat_penalty);
     case GENERATE_REPEAT_LAST: return set_count(verb, "--repeat-last-n", a, &o->sampling.repeat_last_n, ret_exit);
-    case GENERATE_PRESENCE: return set_float(verb, "presence-penalty", a, &o->sampling.presence_penalty, ret_exit);
-    case GENERATE_FREQUENCY: return set_float(verb, "frequency-penalty", a, &o->sampling.frequency_penalty, ret_exit);
+    case GENERATE_PRESENCE: return SET_FLOAT("presence-penalty", presence_penalty);
+    case GENERATE_FREQUENCY: return SET_FLOAT("frequency-penalty", frequency_penalty);
     case GENERATE_SEED:
         o->sampling.seed_given = true;
         if (!tool_u64(a, &o->sampling.seed))
             *ret_exit = tool_usage(verb, "--seed takes a whole number, not \"%.32s\"", a);
         return true;
-    case GENERATE_STOP:
-        if (o->stop_count == ENGINE_STOPS_MAX || !a[0])
-            *ret_exit = tool_usage(verb, "--stop takes up to %d texts that are not empty", ENGINE_STOPS_MAX);
-        else
-            o->stops[o->stop_count++] = a;
-        return true;
+    case GENERATE_STOP: return set_stop(o, verb, a, ret_exit);
     case GENERATE_IGNORE_EOS: o->ignore_eos = true; return true;
     default: return false;
     }
@@ -108,7 +129,19 @@ static int submit_all(struct engine *engine, struct local *l, struct engine_requ
     return 0;
 }
 
-static int judge(const struct local *l, bool quiet, struct error *error)
+void generate_tell(const struct generate_options *o, const struct generate_took *t)
+{
+    double seconds = (double)t->decode_ns * 1e-9;
+
+    if (o->quiet)
+        return;
+    fprintf(stderr, "%s%u prompt tokens in %.1f ms, %u tokens in %.1f ms (%.1f tokens/s), seed %llu\n",
+            isatty(STDERR_FILENO) ? "\n" : "", t->prompt_tokens, (double)t->prefill_ns * 1e-6, t->generated_tokens,
+            seconds * 1e3, seconds > 0 && t->generated_tokens > 1 ? (t->generated_tokens - 1) / seconds : 0.0,
+            (unsigned long long)t->seed);
+}
+
+static int judge(const struct local *l, struct error *error)
 {
     const struct engine_done *d = &l->done[0];
 
@@ -120,12 +153,8 @@ static int judge(const struct local *l, bool quiet, struct error *error)
         if (l->answers[i].size != l->answers[0].size ||
             memcmp(l->answers[i].data, l->answers[0].data, l->answers[0].size) != 0)
             return error_set(error, -EBADMSG, "answer %u of the batch differs from the first: one answer is broken", i);
-    if (!quiet)
-        fprintf(stderr, "\n%u prompt tokens in %.1f ms, %u tokens in %.1f ms (%.1f tokens/s), seed %llu\n",
-                d->prompt_tokens, (double)d->prefill_ns * 1e-6, d->generated_tokens, (double)d->decode_ns * 1e-6,
-                d->decode_ns && d->generated_tokens > 1 ? (d->generated_tokens - 1) / ((double)d->decode_ns * 1e-9)
-                                                        : 0.0,
-                (unsigned long long)l->seed);
+    generate_tell(l->options, &(struct generate_took){ d->prompt_tokens, d->generated_tokens, d->prefill_ns,
+                                                       d->decode_ns, l->seed });
     return 0;
 }
 
@@ -164,7 +193,7 @@ int generate_local(struct session *s, const struct generate_options *o, const ui
     l.seed = q->sampling.seed;
     r = drive(s, &l, requests, &error);
     if (r == 0)
-        r = judge(&l, !isatty(STDERR_FILENO), &error);
+        r = judge(&l, &error);
     if (r == 0 && answer)
         buffer_put(answer, l.answers[0].data, l.answers[0].size);
     for (uint32_t i = 0; i < PARALLEL_MAX; i++)

@@ -9,7 +9,7 @@ struct generate_options {
     struct sampling sampling;
     uint32_t max_tokens;                /* 0 = up to the context */
     uint32_t parallel;                  /* copies in one batch; all must answer the same */
-    bool ignore_eos;
+    bool ignore_eos, quiet;
     const char *stops[ENGINE_STOPS_MAX];
     uint32_t stop_count;
 };
@@ -34,14 +34,21 @@ enum { GENERATE_TEMP = OPTION_VERB, GENERATE_TOP_K, GENERATE_TOP_P, GENERATE_MIN
 #define GENERATE_OPTIONS_HELP \
     "  -n, --n-predict N        tokens to generate at most; 0 = up to the context\n" \
     "      --temp T             0 (default) takes the best token; else 0.001 to 1024\n" \
-    "      --top-k N --top-p P --min-p P --typical-p P --repeat-penalty R --repeat-last-n N\n" \
-    "      --presence-penalty P --frequency-penalty P\n" \
-    "      --seed N             of the draws; one is chosen and told where none is given\n" \
-    "      --stop TEXT          ends the answer; up to 16 times\n" \
+    "      --top-k N            0 (default) = all\n" \
+    "      --top-p P --typical-p P   above 0 and at most 1 (default: off)\n" \
+    "      --min-p P            0 (default: off) to 1\n" \
+    "      --repeat-penalty R   0.01 to 100; 1 (default) = off; of the last --repeat-last-n N (64) tokens\n" \
+    "      --presence-penalty P --frequency-penalty P   -100 to 100; 0 (default) = off\n" \
+    "      --seed N             of the draws; one is chosen where none is given; told on stderr unless -q\n" \
+    "      --stop TEXT          ends the answer; up to 16 times, 1 to 256 bytes\n" \
     "      --ignore-eos         go on after an end-of-text token\n"
 
 bool generate_option(struct generate_options *options, const char *verb, int option, const char *argument,
                      int *ret_exit);
+
+/* What an answer took, on stderr, unless the options want quiet: the same line in this process and from a daemon. */
+struct generate_took { uint32_t prompt_tokens, generated_tokens; uint64_t prefill_ns, decode_ns, seed; };
+void generate_tell(const struct generate_options *options, const struct generate_took *took);
 
 /* Generates from token ids; text goes to standard output as it comes.  The bytes are also kept in @answer unless NULL.
  */

@@ -57,26 +57,44 @@ static int take_words(struct model_options *o, const char *verb, int option, con
     return EXIT_OK;
 }
 
+/* The name of an option that says where and how a model computes, NULL for others. */
+static const char *placing_name(int option)
+{
+    switch (option) {
+    case 't': return "-t";
+    case 'c': return "-c";
+    case 'b': return "-b, --batch-size";
+    case OPTION_CHUNK: return "--prefill-chunk";
+    case OPTION_TOPOLOGY: return "--topology";
+    case OPTION_ISA: return "--isa";
+    case OPTION_ACTIVATIONS: return "--activations";
+    case OPTION_IO: return "--io";
+    case OPTION_MEMORY: return "--memory";
+    case OPTION_PLACEMENT: return "--placement";
+    default: return NULL;
+    }
+}
+
+static int take_number(const char *verb, int option, uint32_t minimum, uint32_t maximum, const char *a, uint32_t *ret)
+{
+    if (tool_u32(a, minimum, maximum, ret))
+        return EXIT_OK;
+    return tool_usage(verb, "%s takes %u to %u, not \"%.32s\"", placing_name(option), minimum, maximum, a);
+}
+
 bool model_option(struct model_options *o, const char *verb, int option, const char *a, int *ret_exit)
 {
     *ret_exit = EXIT_OK;
+    if (placing_name(option))
+        o->placing = placing_name(option);
     switch (option) {
     case 'm': o->model = a; return true;
     case OPTION_TOPOLOGY: o->topology = a; return true;
     case 'q': o->quiet = true; return true;
-    case 't':
-        if (!tool_u32(a, 1, TOPOLOGY_CORES_MAX, &o->threads))
-            *ret_exit = tool_usage(verb, "-t takes 1 to %d, not \"%.32s\"", TOPOLOGY_CORES_MAX, a);
-        return true;
-    case 'c':
-        if (!tool_u32(a, 0, 1u << 24, &o->context))
-            *ret_exit = tool_usage(verb, "-c takes 0 to 16777216, not \"%.32s\"", a);
-        return true;
+    case 't': *ret_exit = take_number(verb, option, 1, TOPOLOGY_CORES_MAX, a, &o->threads); return true;
+    case 'c': *ret_exit = take_number(verb, option, 0, 1u << 24, a, &o->context); return true;
     case 'b':
-    case OPTION_CHUNK:
-        if (!tool_u32(a, 1, 65536, &o->prefill_chunk))
-            *ret_exit = tool_usage(verb, "--prefill-chunk takes 1 to 65536, not \"%.32s\"", a);
-        return true;
+    case OPTION_CHUNK: *ret_exit = take_number(verb, option, 1, 65536, a, &o->prefill_chunk); return true;
     case OPTION_MLOCK: return true;     /* huge pages are never swapped, and what is not huge is locked anyway */
     case OPTION_MMAP:
     case OPTION_MEMORY_F32: *ret_exit = refuse_habit(verb, option); return true;
@@ -87,6 +105,14 @@ bool model_option(struct model_options *o, const char *verb, int option, const c
     case OPTION_PLACEMENT: *ret_exit = take_words(o, verb, option, a); return true;
     default: return false;
     }
+}
+
+int model_options_for_daemon(const struct model_options *o, const char *verb)
+{
+    if (!o->placing)
+        return EXIT_OK;
+    return tool_usage(verb, "%s is the decision of the daemon that is asked here: leave it out, or give -m FILE and no "
+                      "--socket", o->placing);
 }
 
 static void say_what_is_used(const struct instance_info *i)

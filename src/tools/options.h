@@ -22,6 +22,7 @@ struct model_options {
     enum io_kind io;                    /* --io */
     enum arena_policy memory;           /* --memory */
     bool quiet;                         /* -q: no notes on stderr */
+    const char *placing;                /* an option that only a process with the model can follow; NULL = none given */
 };
 
 #define MODEL_OPTIONS_DEFAULT { .level = KERNEL_LEVEL_COUNT - 1, .sequences = 1 }
@@ -72,6 +73,12 @@ enum {
  * exit code of a refusal that was already printed.
  */
 bool model_option(struct model_options *options, const char *verb, int option, const char *argument, int *ret_exit);
+
+/*
+ * For verbs that may ask a daemon: EXIT_OK, or a refusal that was printed where an option was given that is the
+ * daemon's own decision.
+ */
+int model_options_for_daemon(const struct model_options *options, const char *verb);
 
 struct session {
     struct topology *host, *topology;

@@ -2,11 +2,11 @@
 #include "src/tools/remote.h"
 
 #include <stdio.h>
-#include <unistd.h>
+#include <string.h>
 
 int remote_fail(const struct tenon_error *e)
 {
-    fprintf(stderr, "tenon: %s\n", e->message[0] ? e->message : tenon_code_name(e->code));
+    fprintf(stderr, "tenon: %s\n", SHOWN(e->message[0] ? e->message : tenon_code_name(e->code)));
     switch (e->code) {
     case TENON_E_CONNECT:
     case TENON_E_CLOSED:
@@ -18,6 +18,21 @@ int remote_fail(const struct tenon_error *e)
     case TENON_E_NO_MEMORY: return EXIT_OS;
     default: return EXIT_RUN_TIME;
     }
+}
+
+int remote_open(const char *socket, const char *verb, struct tenon **ret_tenon)
+{
+    char name[32];
+    struct tenon_error error;
+    size_t n;
+
+    snprintf(name, sizeof(name), "tenon %s", verb);
+    if (tenon_open(socket, &(struct tenon_options){ .name = name }, ret_tenon, &error) == TENON_OK)
+        return EXIT_OK;
+    n = strlen(error.message);
+    if (!socket && error.code == TENON_E_CONNECT)
+        snprintf(error.message + n, sizeof(error.message) - n, " (start it, or give --socket PATH)");
+    return remote_fail(&error);
 }
 
 struct stream {
@@ -71,10 +86,8 @@ int remote_generate(struct tenon *tenon, const char *model, const struct tenon_s
         fprintf(stderr, "tenon: standard output was closed\n");
         return EXIT_RUN_TIME;
     }
-    if (isatty(STDERR_FILENO))
-        fprintf(stderr, "\n%u prompt tokens in %.1f ms, %u tokens in %.1f ms, seed %llu\n", done.prompt_tokens,
-                (double)done.prefill_ns * 1e-6, done.generated_tokens, (double)done.decode_ns * 1e-6,
-                (unsigned long long)s.seed);
+    generate_tell(o, &(struct generate_took){ done.prompt_tokens, done.generated_tokens, done.prefill_ns,
+                                              done.decode_ns, s.seed });
     return EXIT_OK;
 }
 

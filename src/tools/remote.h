@@ -9,6 +9,9 @@
 /* Prints a client error; returns the exit code that fits it. */
 int remote_fail(const struct tenon_error *error);
 
+/* A connection for `tenon VERB` to @socket, NULL = where daemons are; EXIT_OK, or printed. */
+int remote_open(const char *socket, const char *verb, struct tenon **ret_tenon);
+
 /* Streams an answer to standard output; bytes also go into @answer unless NULL. */
 int remote_generate(struct tenon *tenon, const char *model, const struct tenon_segment *segments, size_t count,
                     const struct generate_options *options, bool no_bos, struct buffer *answer);

@@ -15,6 +15,7 @@ struct chat {
     struct model_options model;
     struct generate_options generate;
     const char *socket, *system;
+    bool remote;
     struct session session;             /* of one kind or the other */
     struct tenon *tenon;
     struct tenon_message messages[MESSAGES_MAX];
@@ -110,16 +111,15 @@ static int converse(struct chat *c)
 
 static int chat(struct chat *c)
 {
-    struct tenon_error error;
     char *system = c->system ? strdup(c->system) : NULL;
-    int code = EXIT_OK;
+    int code;
 
     if (system)
         add_message(c, "system", system, strlen(system));
-    if (!c->socket && !tool_is_model_id(c->model.model))
+    if (!c->remote)
         code = session_open(&c->session, &c->model);
-    else if (tenon_open(c->socket, &(struct tenon_options){ .name = "tenon chat" }, &c->tenon, &error) != TENON_OK)
-        code = remote_fail(&error);
+    else
+        code = remote_open(c->socket, "chat", &c->tenon);
     if (code == EXIT_OK)
         code = converse(c);
     tenon_close(c->tenon);
@@ -155,5 +155,8 @@ int verb_chat(int argc, char **argv)
     }
     if (optind < argc)
         return tool_usage("chat", "\"%.32s\" is one word too many", argv[optind]);
-    return chat(&c);
+    c.remote = c.socket || tool_is_model_id(c.model.model);
+    c.generate.quiet = c.model.quiet;
+    code = c.remote ? model_options_for_daemon(&c.model, "chat") : EXIT_OK;
+    return code == EXIT_OK ? chat(&c) : code;
 }

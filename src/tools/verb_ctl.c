@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "src/base/utf8.h"
 #include "src/tools/remote.h"
 
 static int help(void)
@@ -16,15 +17,25 @@ static int help(void)
     return EXIT_OK;
 }
 
+/* Prints and frees. */
+static int put(struct buffer *out)
+{
+    int code = tool_put(out);
+
+    buffer_deinit(out);
+    return code;
+}
+
 static int ping(struct tenon *tenon)
 {
+    struct buffer out = BUFFER_NULL;
     struct tenon_error error;
     uint64_t ns;
 
     if (tenon_ping(tenon, &ns, &error) != TENON_OK)
         return remote_fail(&error);
-    printf("%s answers in %.1f us\n", tenon_server(tenon)->name, (double)ns * 1e-3);
-    return EXIT_OK;
+    buffer_printf(&out, "%s answers in %.1f us\n", SHOWN(tenon_server(tenon)->name), (double)ns * 1e-3);
+    return put(&out);
 }
 
 static const char *state_name(uint32_t state)
@@ -34,47 +45,56 @@ static const char *state_name(uint32_t state)
     return names[state < ARRAY_LENGTH(names) ? state : 0];
 }
 
-static void print_loading(const struct tenon_model_info *i)
+static void print_loading(const struct tenon_model_info *i, struct buffer *out)
 {
     double seconds = (double)i->load_ns * 1e-9;
 
-    printf("%s: %s, %.0f %% (%.2f/%.2f GB, %.2f GB/s)\n", i->id, state_name(i->state),
-           i->load_bytes_total ? 100.0 * (double)i->load_bytes_done / (double)i->load_bytes_total : 0.0,
-           (double)i->load_bytes_done * 1e-9, (double)i->load_bytes_total * 1e-9,
-           seconds > 0 ? (double)i->load_bytes_done / seconds * 1e-9 : 0.0);
+    buffer_printf(out, "%s: %s, %.0f %% (%.2f/%.2f GB, %.2f GB/s)\n", SHOWN(i->id), state_name(i->state),
+                  i->load_bytes_total ? 100.0 * (double)i->load_bytes_done / (double)i->load_bytes_total : 0.0,
+                  (double)i->load_bytes_done * 1e-9, (double)i->load_bytes_total * 1e-9,
+                  seconds > 0 ? (double)i->load_bytes_done / seconds * 1e-9 : 0.0);
 }
 
-static void print_model(const struct tenon_model_info *i)
+static void print_memory(const struct tenon_model_info *i, struct buffer *out)
+{
+    buffer_printf(out, "  memory      weights %.1f MB, KV %.1f MB, scratch %.1f MB\n", (double)i->weight_bytes * 1e-6,
+                  (double)i->kv_bytes * 1e-6, (double)i->scratch_bytes * 1e-6);
+    for (size_t p = 0; p < i->page_count; p++)
+        buffer_printf(out, "  pages       %.1f MB in pages of %llu KiB\n", (double)i->pages[p].bytes * 1e-6,
+                      (unsigned long long)i->pages[p].page_size >> 10);
+}
+
+static void print_model(const struct tenon_model_info *i, struct buffer *out)
 {
     double seconds = (double)i->load_ns * 1e-9;
 
     if (i->state == TENON_LOADING) {
-        print_loading(i);
+        print_loading(i, out);
         return;
     }
-    printf("%s: %s, %s (%s)\n", i->id, state_name(i->state), i->architecture, i->name);
-    printf("  tensors     %s\n", i->file_types);
-    printf("  level       %s, activations %s\n", i->level, i->activations);
-    printf("  placement   %u node%s, %u thread%s%s\n", i->nodes, i->nodes == 1 ? "" : "s", i->threads,
-           i->threads == 1 ? "" : "s", i->oversubscribed ? " sharing cores" : i->pinned ? ", pinned" : ", not pinned");
-    printf("  memory      weights %.1f MB, KV %.1f MB, scratch %.1f MB\n", (double)i->weight_bytes * 1e-6,
-           (double)i->kv_bytes * 1e-6, (double)i->scratch_bytes * 1e-6);
-    for (size_t p = 0; p < i->page_count; p++)
-        printf("  pages       %.1f MB in pages of %llu KiB\n", (double)i->pages[p].bytes * 1e-6,
-               (unsigned long long)i->pages[p].page_size >> 10);
-    printf("  context     %u positions x %u sequences (trained for %u)\n", i->context, i->sequences,
-           i->context_trained);
-    printf("  load        %.2f GB in %.2f s (%.2f GB/s), checksum %016llx\n", (double)i->load_bytes_total * 1e-9,
-           seconds, seconds > 0 ? (double)i->load_bytes_total / seconds * 1e-9 : 0.0, (unsigned long long)i->checksum);
+    buffer_printf(out, "%s: %s, %s (%s)\n", SHOWN(i->id), state_name(i->state), SHOWN(i->architecture),
+                  SHOWN(i->name));
+    buffer_printf(out, "  tensors     %s\n", SHOWN(i->file_types));
+    buffer_printf(out, "  level       %s, activations %s\n", SHOWN(i->level), SHOWN(i->activations));
+    buffer_printf(out, "  placement   %u node%s, %u thread%s%s\n", i->nodes, i->nodes == 1 ? "" : "s", i->threads,
+                  i->threads == 1 ? "" : "s",
+                  i->oversubscribed ? " sharing cores" : i->pinned ? ", pinned" : ", not pinned");
+    print_memory(i, out);
+    buffer_printf(out, "  context     %u positions x %u sequence%s (trained for %u)\n", i->context, i->sequences,
+                  i->sequences == 1 ? "" : "s", i->context_trained);
+    buffer_printf(out, "  load        %.2f GB in %.2f s (%.2f GB/s), checksum %016llx\n",
+                  (double)i->load_bytes_total * 1e-9, seconds,
+                  seconds > 0 ? (double)i->load_bytes_total / seconds * 1e-9 : 0.0, (unsigned long long)i->checksum);
     if (i->note && i->note[0])
-        printf("  note        %s\n", i->note);
+        buffer_printf(out, "  note        %s\n", SHOWN(i->note));
 }
 
 static int status(struct tenon *tenon)
 {
+    struct buffer out = BUFFER_NULL;
     struct tenon_models *models;
     struct tenon_error error;
-    int code = EXIT_OK;
+    int code = EXIT_OK, put_code;
 
     if (tenon_models(tenon, &models, &error) != TENON_OK)
         return remote_fail(&error);
@@ -85,23 +105,33 @@ static int status(struct tenon *tenon)
             code = remote_fail(&error);
             continue;
         }
-        print_model(info);
+        print_model(info, &out);
         tenon_model_info_free(info);
     }
     tenon_models_free(models);
-    return code;
+    put_code = put(&out);               /* also what came before a failure */
+    return code == EXIT_OK ? put_code : code;
 }
 
+/* Line by line: nothing else in the text may be a control. */
 static int metrics(struct tenon *tenon)
 {
+    struct buffer out = BUFFER_NULL;
     struct tenon_error error;
     struct tenon_text *text;
 
     if (tenon_metrics(tenon, &text, &error) != TENON_OK)
         return remote_fail(&error);
-    fwrite(text->data, 1, text->size, stdout);
+    buffer_put(&out, text->data, text->size);
     tenon_text_free(text);
-    return EXIT_OK;
+    for (size_t at = 0; at < out.size;) {
+        const uint8_t *end = memchr(out.data + at, '\n', out.size - at);
+        size_t n = end ? (size_t)(end - out.data) - at : out.size - at;
+
+        utf8_clean(out.data + at, n);
+        at += n + 1;
+    }
+    return put(&out);
 }
 
 int verb_ctl(int argc, char **argv)
@@ -112,9 +142,8 @@ int verb_ctl(int argc, char **argv)
     static const struct option longs[] = {
         {"socket", required_argument, NULL, 's'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
     const char *socket = NULL;
-    struct tenon_error error;
     struct tenon *tenon;
-    int c, code = EXIT_USAGE;
+    int c, code;
 
     while ((c = getopt_long(argc, argv, "h", longs, NULL)) >= 0) {
         if (c == 'h')
@@ -128,10 +157,11 @@ int verb_ctl(int argc, char **argv)
     for (size_t i = 0; i < ARRAY_LENGTH(commands); i++) {
         if (strcmp(argv[optind], commands[i].name) != 0)
             continue;
-        if (tenon_open(socket, &(struct tenon_options){ .name = "tenon ctl" }, &tenon, &error) != TENON_OK)
-            return remote_fail(&error);
-        code = commands[i].run(tenon);
-        tenon_close(tenon);
+        code = remote_open(socket, "ctl", &tenon);
+        if (code == EXIT_OK) {
+            code = commands[i].run(tenon);
+            tenon_close(tenon);
+        }
         return code;
     }
     return tool_usage("ctl", "\"%.32s\" is not known; ping, status, metrics", argv[optind]);

@@ -86,10 +86,10 @@ static int talk(const char *socket, const struct buffer *in)
     struct span frame = { .data = NULL };
     size_t at = 0;
     uint32_t sent = 0;
-    int r, code = EXIT_OK;
+    int r, code = remote_open(socket, "raw", &tenon);
 
-    if (tenon_open(socket, &(struct tenon_options){ .name = "tenon raw" }, &tenon, &error) != TENON_OK)
-        return remote_fail(&error);
+    if (code != EXIT_OK)
+        return code;
     while (code == EXIT_OK && (r = next_frame(in, &at, &frame)) != 0) {
         if (r < 0)
             code = tool_usage("raw", "byte %zu of the input begins no whole frame", at);

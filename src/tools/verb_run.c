@@ -13,7 +13,7 @@ struct run_options {
     struct model_options model;
     struct generate_options generate;
     const char *prompt, *file, *socket, *system;
-    bool chat, no_bos;
+    bool chat, no_bos, remote;
 };
 
 static int help(void)
@@ -26,7 +26,8 @@ static int help(void)
         "      --chat               the prompt is a user's message in the model's chat format, never special tokens\n"
         "      --system TEXT        with --chat: the system message\n"
         "      --no-bos             no BOS, even where the model asks for one\n"
-        "      --parallel N         the same prompt N times in one batch; fails unless all answers are equal\n"
+        "      --parallel N         the same prompt N times in one batch; fails unless all answers are equal;\n"
+        "                           in this process only\n"
         "      --socket PATH        ask this daemon; -m is then a model id.  Without it, a -m that is no\n"
            "                           file, or none, asks the daemon at the default socket (see tenon ctl --help)\n");
     return EXIT_OK;
@@ -84,12 +85,11 @@ static int ask(const struct run_options *o, struct tenon *tenon, const struct bu
 
 static int run_remote(const struct run_options *o, const struct buffer *prompt)
 {
-    struct tenon_error error;
     struct tenon *tenon;
-    int code;
+    int code = remote_open(o->socket, "run", &tenon);
 
-    if (tenon_open(o->socket, &(struct tenon_options){ .name = "tenon run" }, &tenon, &error) != TENON_OK)
-        return remote_fail(&error);
+    if (code != EXIT_OK)
+        return code;
     code = ask(o, tenon, prompt);
     tenon_close(tenon);
     return code;
@@ -105,9 +105,23 @@ static int run(struct run_options *o)
         return tool_fail(&error);
     if (!o->file)
         buffer_put(&prompt, o->prompt, strlen(o->prompt));
-    code = o->socket || tool_is_model_id(o->model.model) ? run_remote(o, &prompt) : run_local(o, &prompt);
+    code = o->remote ? run_remote(o, &prompt) : run_local(o, &prompt);
     buffer_deinit(&prompt);
     return code;
+}
+
+/* What does not go together; decided before anything is read or loaded. */
+static int judge(struct run_options *o)
+{
+    if (!o->prompt == !o->file)
+        return tool_usage("run", "give -p TEXT or -f FILE, and nothing else");
+    if (o->system && !o->chat)
+        return tool_usage("run", "--system goes with --chat");
+    o->remote = o->socket || tool_is_model_id(o->model.model);
+    o->generate.quiet = o->model.quiet;
+    if (o->remote && o->generate.parallel > 1)
+        return tool_usage("run", "--parallel computes in this process: give -m FILE and no --socket");
+    return o->remote ? model_options_for_daemon(&o->model, "run") : EXIT_OK;
 }
 
 int verb_run(int argc, char **argv)
@@ -144,7 +158,8 @@ int verb_run(int argc, char **argv)
         if (code)
             return code;
     }
-    if (optind < argc || !o.prompt == !o.file)
-        return tool_usage("run", "give -p TEXT or -f FILE, and nothing else");
-    return run(&o);
+    if (optind < argc)
+        return tool_usage("run", "\"%.32s\" is one word too many", argv[optind]);
+    code = judge(&o);
+    return code == EXIT_OK ? run(&o) : code;
 }
