@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tenon: one command with verbs. */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "src/tools/tool.h"
 
@@ -29,9 +31,22 @@ static void help(FILE *to)
             "69 daemon unavailable, 71 memory or pages, 77 permission, 78 configuration.\n");
 }
 
+/* A file that is opened must not become a standard one that the caller closed; writing to these fails. */
+static void hold_standard_files(void)
+{
+    int fd;
+
+    do
+        fd = open("/dev/null", O_RDONLY);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd > STDERR_FILENO)
+        close(fd);
+}
+
 int main(int argc, char **argv)
 {
     signal(SIGPIPE, SIG_IGN);
+    hold_standard_files();
     if (argc < 2) {
         help(stderr);
         return EXIT_USAGE;
