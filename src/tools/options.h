@@ -58,14 +58,17 @@ enum {
 #define MODEL_OPTIONS_HELP \
     "  -m, --model FILE         the GGUF file\n" \
     "  -t, --threads N          workers; default one per core that we may use\n" \
-    "  -c, --context N          positions per sequence; default from the memory that is left, at most 4096\n" \
+    "  -c, --context, --ctx-size N\n" \
+    "                           positions per sequence; default from the memory that is left, at most 4096\n" \
     "      --topology TEXT      place for an invented host (hwloc: \"numa:2 core:4 pu:1\"), computed on this one\n" \
     "      --placement WORD     shard (default), local, mirror\n" \
     "      --isa LEVEL          ref, avx2, avx512: exactly this level; default the best\n" \
     "      --activations P      int8 (default), int16, or int16:qkv,attn_output,gate_up,ffn_down,output\n" \
-    "      --prefill-chunk N    prompt tokens in a forward pass; -b, --batch-size are the same\n" \
+    "      --prefill-chunk N    prompt tokens in a forward pass; -b, --batch-size N are the same\n" \
     "      --io KIND            auto (default), uring, preadv\n" \
     "      --memory WORD        ladder (default), require-huge\n" \
+    "      --mlock, --no-mmap   taken: memory is held and files are not mapped anyway\n" \
+    "      --mmap, --memory-f32 refused, with the reason\n" \
     "  -q, --quiet              no progress and no notes\n"
 
 /*

@@ -10,9 +10,10 @@
 
 static int help(void)
 {
-    printf("usage: tenon inspect [-m] FILE [options]\n\n"
-           "      --graph      the operations of the model and the phases they are fused into\n"
-           "      --tensors    every tensor with its type and shape\n");
+    printf("usage: tenon inspect FILE [options]\n\n"
+           "  -m, --model FILE    the same\n"
+           "      --graph         the operations of the model and the phases they are fused into\n"
+           "      --tensors       every tensor with its type and shape\n");
     return EXIT_OK;
 }
 

@@ -24,13 +24,10 @@ struct picture {
 
 static int help(void)
 {
-    printf("usage: tenon plan FILE [options]\n\n"
-           "  -t, --threads N          workers; default one per core that we may use\n"
-           "  -c, --context N          positions per sequence; default up to 4096\n"
+    printf("usage: tenon plan [-m] FILE [options]\n\n" MODEL_OPTIONS_HELP
            "      --sequences N        that run at once; default 8\n"
-           "      --topology TEXT      an invented host (hwloc: \"numa:2 core:28 pu:2\")\n"
-           "      --placement WORD     shard (default), local, mirror\n"
-           "      --json               one JSON object\n");
+           "      --json               one JSON object\n\n"
+           "An invented host is drawn as if it were there.  --isa, --io, --memory and -q change nothing here.\n");
     return EXIT_OK;
 }
 
