@@ -12,7 +12,7 @@
 
 #include "src/base/clock.h"
 #include "src/engine/instance_internal.h"
-#include "src/engine/sequence.h"
+#include "src/engine/seats.h"
 
 #define WAITING_MAX 256u
 #define INSTANCES_MAX 32u
@@ -77,16 +77,6 @@ static void finish_waiting(struct engine *e, uint32_t index, enum engine_reason 
     report_done(e, q, &done);
 }
 
-static void unlink_sequence(struct instance *in, struct sequence *s)
-{
-    struct sequence **at = &in->first;
-
-    while (*at != s)
-        at = &(*at)->next;
-    *at = s->next;
-    in->running--;
-}
-
 static void finish(struct engine *e, struct instance *in, struct sequence *s, enum engine_reason reason,
                    const char *failure)
 {
@@ -108,7 +98,7 @@ static void finish(struct engine *e, struct instance *in, struct sequence *s, en
         done.text_offset = s->answer.offset;
     }
     sequence_move(s, SEQUENCE_GONE);
-    unlink_sequence(in, s);
+    seats_part(in, s);
     report_done(e, q, &done);
     sequence_free(s, &in->pool);
 }
@@ -175,16 +165,6 @@ static uint64_t fresh_seed(void)
     return getrandom(&seed, sizeof(seed), GRND_NONBLOCK) == sizeof(seed) ? seed : clock_now_ns();
 }
 
-static void append(struct instance *in, struct sequence *s)
-{
-    struct sequence **at = &in->first;
-
-    while (*at)
-        at = &(*at)->next;
-    *at = s;
-    in->running++;
-}
-
 /* 0 = runs now, 1 = has to wait; a request that cannot be allocated for is finished as failed. */
 static int admit(struct engine *e, uint32_t index)
 {
@@ -194,9 +174,11 @@ static int admit(struct engine *e, uint32_t index)
     struct sequence *s;
     int r;
 
-    if (in->running >= in->info.sequences)
+    if (in->seated == in->info.sequences || seats_wanted(in))
         return 1;
-    r = sequence_new(q, in->info.context, &in->pool, fresh_seed(), &s);
+    do
+        r = sequence_new(q, in->info.context, &in->pool, fresh_seed(), &s);
+    while (r > 0 && seats_evict_one(in));
     if (r > 0)
         return 1;
     if (r < 0) {
@@ -205,7 +187,7 @@ static int admit(struct engine *e, uint32_t index)
     }
     e->waiting_count--;
     memmove(&e->waiting[index], &e->waiting[index + 1], (e->waiting_count - index) * sizeof(e->waiting[0]));
-    append(in, s);
+    seats_join(in, s);
     sequence_move(s, SEQUENCE_PREFILL);
     s->started_ns = clock_now_ns();
     started.seed = s->sampling.seed;
@@ -220,6 +202,8 @@ static void admit_all(struct engine *e)
     struct instance *full[INSTANCES_MAX];
     uint32_t full_count = 0;
 
+    for (uint32_t i = 0; i < e->instance_count; i++)
+        seats_give(e->instances[i]);
     for (uint32_t i = 0; i < e->waiting_count;) {
         bool skip = false;
 
@@ -265,8 +249,11 @@ void engine_park(struct engine *e, uint64_t key, bool parked)
     struct instance *in;
     struct sequence *s = find_sequence(e, key, &in);
 
-    if (s)
-        s->parked = parked;
+    if (!s)
+        return;
+    s->parked = parked;
+    if (parked)
+        seats_leave(in, s);             /* what it returns to is decided with the next step */
 }
 
 static void drop_late(struct engine *e)
@@ -311,11 +298,11 @@ static void build_batch(struct instance *in, struct batch_builder *b)
     *b = (struct batch_builder){ .tokens = 0 };
     for (struct sequence *s = in->first; s; s = s->next) {
         s->batch_count = 0;
-        if (s->state == SEQUENCE_DECODE && !s->parked)
+        if (s->state == SEQUENCE_DECODE && s->seated)
             add_tokens(in, b, s, 1);
     }
     for (struct sequence *s = in->first; s && room; s = s->next)
-        if (s->state == SEQUENCE_PREFILL && !s->parked) {
+        if (s->state == SEQUENCE_PREFILL && s->seated) {
             uint32_t n = (uint32_t)min_u64(room, s->count - s->computed);
 
             add_tokens(in, b, s, n);
@@ -364,10 +351,10 @@ static void accept(struct engine *e, struct instance *in, struct sequence *s, co
     uint32_t id = sampler_draw(&in->sampler, &s->sampling, logits, in->info.vocab_size, s->tokens, s->count,
                                sequence_generated(s));
 
-    if (s->state == SEQUENCE_PREFILL) {
+    if (s->state == SEQUENCE_PREFILL)
         sequence_move(s, SEQUENCE_DECODE);
+    if (!s->first_token_ns)
         s->first_token_ns = clock_now_ns();
-    }
     if (!q->ignore_eos && vocab_is_eog(in->model->vocab, id)) {
         finish(e, in, s, ENGINE_EOS, "");
         return;
@@ -391,7 +378,7 @@ static void settle(struct engine *e, struct instance *in, struct sequence *s)
 {
     uint32_t last = s->batch_first + s->batch_count - 1, row = in->rows[last];
 
-    if (s->state == SEQUENCE_PREFILL)
+    if (!s->first_token_ns)             /* what is computed again is no prompt */
         e->stats.prompt_tokens += s->batch_count;
     s->computed += s->batch_count;
     if (row != GRAPH_NO_LOGITS && !graph_holds(in->graph, row))
@@ -454,8 +441,9 @@ void engine_stats(const struct engine *e, struct engine_stats *ret_stats)
         ret_stats->kv_blocks_used += kv_pool_used(&e->instances[i]->pool);
         ret_stats->kv_blocks_total += e->instances[i]->kv->blocks;
         for (const struct sequence *s = e->instances[i]->first; s; s = s->next) {
-            ret_stats->running += !s->parked;
+            ret_stats->running += s->seated;
             ret_stats->parked += s->parked;
+            ret_stats->waiting += !s->seated && !s->parked;
         }
     }
 }

@@ -90,7 +90,10 @@ struct engine *engine_free(struct engine *engine);
 must_check int engine_submit(struct engine *engine, const struct engine_request *request, struct error *error);
 /* The done event comes within one step.  Unknown keys are ignored. */
 void engine_cancel(struct engine *engine, uint64_t key);
-/* A parked request keeps its place in memory but takes no part in steps (a slow reader). */
+/*
+ * A parked request (a slow reader) takes no part in steps, and its place goes to others.  Where they are short of KV
+ * memory it gives its blocks too, and is computed again when it returns: the same bits, by another way.
+ */
 void engine_park(struct engine *engine, uint64_t key, bool parked);
 /* One forward pass over what is ready.  Returns false when there was nothing to do. */
 bool engine_step(struct engine *engine);

@@ -27,5 +27,5 @@ struct instance {
     const uint32_t **tables;
     /* sequences of this instance, in order of arrival; the engine's */
     struct sequence *first;
-    uint32_t running, waiting;
+    uint32_t seated;                    /* of them, those in a step; at most info.sequences */
 };

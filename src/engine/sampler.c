@@ -73,22 +73,24 @@ static bool wants_penalties(const struct sampling *p)
     return p->repeat_last_n && (p->repeat_penalty != 1 || p->presence_penalty != 0 || p->frequency_penalty != 0);
 }
 
-/* Each token of the window once, with its count: quadratic in a window that is short, or by a scan of what came before.
- */
-static void penalise(const struct sampling *p, float *z, uint32_t n_vocab, const uint32_t *window, uint32_t n)
+/* Each token of the window once, with its count.  @counts [n_vocab] is scratch. */
+static void penalise(const struct sampling *p, float *z, float *counts, uint32_t n_vocab, const uint32_t *window,
+                     uint32_t n)
 {
+    for (uint32_t i = 0; i < n; i++)
+        if (window[i] < n_vocab)
+            counts[window[i]] = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (window[i] < n_vocab)
+            counts[window[i]] += 1;         /* exact: a context is shorter than 2^24 */
     for (uint32_t i = 0; i < n; i++) {
-        uint32_t id = window[i], count = 0;
-        bool seen = false;
+        uint32_t id = window[i];
 
-        for (uint32_t j = 0; j < i && !seen; j++)
-            seen = window[j] == id;
-        if (seen || id >= n_vocab)
-            continue;
-        for (uint32_t j = i; j < n; j++)
-            count += window[j] == id;
+        if (id >= n_vocab || counts[id] == 0)
+            continue;                       /* of another's, or done */
         z[id] = z[id] > 0 ? z[id] / p->repeat_penalty : z[id] * p->repeat_penalty;
-        z[id] = z[id] - fmaf((float)count, p->frequency_penalty, p->presence_penalty);
+        z[id] = z[id] - fmaf(counts[id], p->frequency_penalty, p->presence_penalty);
+        counts[id] = 0;
     }
 }
 
@@ -305,7 +307,7 @@ uint32_t sampler_draw(struct sampler *s, const struct sampling *p, const float *
         uint32_t window = (uint32_t)min_u64(history_count, p->repeat_last_n);
 
         memcpy(s->z, logits, n_vocab * sizeof(*logits));
-        penalise(p, s->z, n_vocab, history + (history_count - window), window);
+        penalise(p, s->z, s->w, n_vocab, history + (history_count - window), window);
         z = s->z;
     }
     if (p->temperature == 0)

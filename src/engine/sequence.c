@@ -12,7 +12,7 @@ static const struct {
 } states[SEQUENCE_STATE_COUNT] = {
     [SEQUENCE_WAITING] = { "waiting", 1u << SEQUENCE_PREFILL | 1u << SEQUENCE_GONE },
     [SEQUENCE_PREFILL] = { "prefill", 1u << SEQUENCE_DECODE | 1u << SEQUENCE_GONE },
-    [SEQUENCE_DECODE] = { "decode", 1u << SEQUENCE_GONE },
+    [SEQUENCE_DECODE] = { "decode", 1u << SEQUENCE_PREFILL | 1u << SEQUENCE_GONE },
     [SEQUENCE_GONE] = { "gone", 0 },
 };
 
@@ -65,13 +65,34 @@ struct sequence *sequence_free(struct sequence *s, struct kv_pool *pool)
     if (!s)
         return NULL;
     check(s->magic == SEQUENCE_MAGIC);
-    kv_pool_give(pool, s->blocks, s->block_count, s->block_capacity - s->block_count);
+    if (!s->evicted)
+        kv_pool_give(pool, s->blocks, s->block_count, s->block_capacity - s->block_count);
     answer_deinit(&s->answer);
     free(s->tokens);
     free(s->blocks);
     s->magic = 0;
     free(s);
     return NULL;
+}
+
+void sequence_evict(struct sequence *s, struct kv_pool *pool)
+{
+    check(s->magic == SEQUENCE_MAGIC && !s->seated && !s->evicted);
+    kv_pool_give(pool, s->blocks, s->block_count, s->block_capacity - s->block_count);
+    s->block_count = 0;
+    s->computed = 0;
+    s->evicted = true;
+    if (s->state == SEQUENCE_DECODE)
+        sequence_move(s, SEQUENCE_PREFILL);     /* of all its tokens, the answer's so far included */
+}
+
+int sequence_restore(struct sequence *s, struct kv_pool *pool)
+{
+    check(s->magic == SEQUENCE_MAGIC && s->evicted);
+    if (kv_pool_reserve(pool, s->block_capacity))
+        return 1;
+    s->evicted = false;
+    return 0;
 }
 
 void sequence_grow(struct sequence *s, struct kv_pool *pool, uint32_t positions)

@@ -19,7 +19,9 @@ struct sequence {
     uint32_t *blocks;                       /* [block_capacity] */
     uint32_t block_count, block_capacity;
     struct answer answer;
-    bool parked;
+    bool parked;                            /* takes no part until its reader catches up */
+    bool seated;                            /* has one of the instance's places in a step */
+    bool evicted;                           /* its blocks went to others: computed again when it returns */
     uint32_t batch_first, batch_count;      /* its tokens in the step at hand */
     uint64_t started_ns, first_token_ns;
     struct sequence *next;                  /* in the instance's list, in order of arrival */
@@ -33,6 +35,11 @@ struct sequence *sequence_free(struct sequence *sequence, struct kv_pool *pool);
 /* The one place where states change; an illegal step is a program error. */
 void sequence_move(struct sequence *sequence, enum sequence_state to);
 const char *sequence_state_name(enum sequence_state state);
+
+/* Gives all blocks back; what was computed is lost and what was accepted is kept.  For one that has no seat. */
+void sequence_evict(struct sequence *sequence, struct kv_pool *pool);
+/* Reserves them again.  1: no room now. */
+must_check int sequence_restore(struct sequence *sequence, struct kv_pool *pool);
 
 /* Makes sure that the blocks for positions below @positions are there. */
 void sequence_grow(struct sequence *sequence, struct kv_pool *pool, uint32_t positions);

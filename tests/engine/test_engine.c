@@ -180,6 +180,85 @@ static void parked_waits_and_goes_on(void **state)
     assert_memory_equal(seen[2].ids, seen[0].ids, sizeof(seen[0].ids));
 }
 
+/* Slow readers in every seat, with all of the KV memory: others are served meanwhile, and nobody's answer changes. */
+static void parked_give_way(void **state)
+{
+    struct engine_request q[SEQUENCES + 3], alone[SEQUENCES + 3];
+    struct engine_stats stats;
+    const uint32_t count = SEQUENCES + 3;
+
+    (void)state;
+    for (uint32_t i = 0; i < count; i++) {
+        alone[i] = request_of(i);
+        alone[i].max_tokens = i < SEQUENCES ? 0 : 20;       /* 0: reserves the whole context */
+        alone[i].key = 100 + i;
+        assert_int_equal(engine_submit(engine, &alone[i], NULL), 0);
+        drain();
+        q[i] = alone[i];
+        q[i].key = i;
+    }
+    for (uint32_t i = 0; i < SEQUENCES; i++)
+        assert_int_equal(engine_submit(engine, &q[i], NULL), 0);
+    for (uint32_t i = 0; i < 9; i++)
+        engine_step(engine);
+    for (uint32_t i = 0; i < SEQUENCES; i++)
+        engine_park(engine, i, true);
+    for (uint32_t i = SEQUENCES; i < count; i++)
+        assert_int_equal(engine_submit(engine, &q[i], NULL), 0);
+    drain();
+    engine_stats(engine, &stats);
+    assert_int_equal(stats.parked, SEQUENCES);
+    assert_int_equal(stats.running + stats.waiting, 0);
+    for (uint32_t i = 0; i < count; i++)
+        assert_int_equal(seen[i].done, i >= SEQUENCES);
+    for (uint32_t i = 0; i < SEQUENCES; i++) {
+        engine_park(engine, i, false);
+        if (i % 2)
+            engine_step(engine);
+    }
+    drain();
+    for (uint32_t i = 0; i < count; i++) {
+        assert_int_equal(seen[i].done, 1);
+        assert_int_equal(seen[i].started, 1);
+        assert_int_equal(seen[i].count, seen[100 + i].count);
+        assert_memory_equal(seen[i].ids, seen[100 + i].ids, sizeof(seen[i].ids));
+    }
+    engine_stats(engine, &stats);
+    for (uint32_t i = 0; i < count; i++)
+        stats.prompt_tokens -= 2 * q[i].prompt_count;
+    assert_int_equal(stats.prompt_tokens, 0);               /* computed again is not counted again */
+}
+
+/* Cancelled or late while parked, with and without blocks: all of it comes back (gone() looks). */
+static void parked_may_end(void **state)
+{
+    struct engine_request q[2 * SEQUENCES];
+
+    (void)state;
+    for (uint32_t i = 0; i < 2 * SEQUENCES; i++) {
+        q[i] = request_of(i);
+        q[i].max_tokens = 0;
+        assert_int_equal(engine_submit(engine, &q[i], NULL), 0);
+        if (i + 1 == SEQUENCES)
+            for (uint32_t k = 0; k < SEQUENCES; k++) {
+                engine_step(engine);
+                engine_park(engine, k, true);
+            }
+    }
+    engine_step(engine);                /* the second half took the first one's blocks */
+    engine_cancel(engine, 0);
+    engine_cancel(engine, SEQUENCES);
+    engine_park(engine, 1, false);
+    engine_park(engine, SEQUENCES + 1, true);
+    engine_step(engine);
+    for (uint32_t i = 0; i < 2 * SEQUENCES; i++)
+        engine_cancel(engine, i);
+    for (uint32_t i = 0; i < 2 * SEQUENCES; i++) {
+        assert_int_equal(seen[i].done, 1);
+        assert_int_equal(seen[i].reason, ENGINE_CANCELLED);
+    }
+}
+
 static void deadlines_end(void **state)
 {
     struct engine_request late = request_of(2), soon = request_of(3);
@@ -309,6 +388,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         with_engine(batched_is_alone), with_engine(cancel_is_within_a_step), with_engine(parked_waits_and_goes_on),
+        with_engine(parked_give_way), with_engine(parked_may_end),
         with_engine(deadlines_end), with_engine(bad_requests_are_told_what_is_wrong),
         with_engine(the_context_is_the_end), with_engine(stop_ids_and_strings), with_engine(a_full_queue_says_so),
     };
