@@ -47,28 +47,36 @@ static int connect_to(const struct sockaddr_un *address, int flags, int *ret_fd)
     return 0;
 }
 
-/* Held from the look at the path to listen(2), so that of daemons that start together only one replaces it. */
-static int lock_directory(const char *path, int *ret_fd, struct error *error)
+static int open_directory(const char *path, int *ret_fd, struct error *error)
 {
     char directory[SOCKET_PATH_MAX + 2] = ".";
     const char *slash = strrchr(path, '/');
-    int fd;
 
     if (slash) {
         memcpy(directory, path, (size_t)(slash - path) + 1);
         directory[slash - path + 1] = 0;
     }
-    fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
+    *ret_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*ret_fd < 0)
         return error_set(error, -errno, "the socket's directory %s cannot be opened: %s%s", directory, strerror(errno),
                          errno == ENOENT ? "; make it, or name another socket by --socket" : "");
+    return 0;
+}
+
+/* Held from the look at the path to listen(2), so that of daemons that start together only one replaces it. */
+static int lock_directory(const char *path, int *ret_fd, struct error *error)
+{
+    int fd, result = open_directory(path, &fd, error);
+
+    if (result)
+        return result;
     while (flock(fd, LOCK_EX)) {
         int r = -errno;
 
         if (r == -EINTR)
             continue;
         close(fd);
-        return error_set(error, r, "the socket's directory %s cannot be locked: %s", directory, strerror(-r));
+        return error_set(error, r, "the directory of socket %s cannot be locked: %s", path, strerror(-r));
     }
     *ret_fd = fd;
     return 0;
@@ -106,6 +114,11 @@ static int try_listener(const struct sockaddr_un *address)
     return 0;
 }
 
+static int not_a_socket(const char *path, struct error *error)
+{
+    return error_set(error, -EEXIST, "%s exists and is not a socket: move it away or choose another path", path);
+}
+
 /* Something lies at the path.  Only a socket that refuses connections is a dead daemon's. */
 static int remove_stale(const struct sockaddr_un *address, struct error *error)
 {
@@ -116,7 +129,7 @@ static int remove_stale(const struct sockaddr_un *address, struct error *error)
     if (lstat(path, &st))
         return errno == ENOENT ? 0 : error_set(error, -errno, "%s cannot be looked at: %s", path, strerror(errno));
     if (!S_ISSOCK(st.st_mode))
-        return error_set(error, -EEXIST, "%s exists and is not a socket: move it away or choose another path", path);
+        return not_a_socket(path, error);
     r = try_listener(address);
     /* EAGAIN: its queue is full, so somebody listens. */
     if (r == 0 || r == -EAGAIN)
@@ -163,6 +176,22 @@ static int bind_and_listen(const struct socket_listen_config *config, const stru
         return error_set(error, -errno, "the mode of socket %s cannot be set: %s", path, strerror(errno));
     if (listen(fd, config->backlog ? (int)config->backlog : SOMAXCONN))
         return error_set(error, -errno, "nothing can listen at %s: %s", path, strerror(errno));
+    return 0;
+}
+
+int socket_path_check(const char *path, struct error *error)
+{
+    struct sockaddr_un address;
+    struct stat st;
+    int fd, r = make_address(path, &address, error);
+
+    if (r == 0)
+        r = open_directory(path, &fd, error);
+    if (r)
+        return r;
+    close(fd);
+    if (lstat(path, &st) == 0 && !S_ISSOCK(st.st_mode))
+        return not_a_socket(path, error);
     return 0;
 }
 

@@ -27,6 +27,9 @@ struct socket_listener {
 
 #define SOCKET_LISTENER_NULL { .fd = -1 }
 
+/* What socket_listen() would refuse of a path, nothing made: its length, its directory, a file in its place. */
+must_check int socket_path_check(const char *path, struct error *error);
+
 /*
  * Binds and listens.  What lies at the path: nothing; or a socket that nobody answers at (left by a crash), which is
  * replaced; while daemons that start together wait for one another by a lock on the directory.

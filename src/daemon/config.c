@@ -10,6 +10,7 @@
 #include "src/daemon/ini.h"
 #include "src/daemon/units.h"
 #include "src/engine/choices.h"
+#include "src/model/model.h"
 
 enum kind { KIND_TEXT, KIND_COUNT, KIND_OCTAL, KIND_BYTES, KIND_TIME, KIND_LOG_LEVEL, KIND_LEVEL, KIND_PLACEMENT,
             KIND_IO, KIND_MEMORY, KIND_ACTIVATIONS };
@@ -332,6 +333,21 @@ int config_check(const struct config *c, struct error *error)
             return error_set(error, -EINVAL, "model %s has no file", m->id);
         if (access(m->file, R_OK) < 0)
             return error_set(error, -errno, "model %s: %s: %s", m->id, m->file, strerror(errno));
+    }
+    return 0;
+}
+
+int config_check_models(const struct config *c, struct error *error)
+{
+    for (uint32_t i = 0; i < c->model_count; i++) {
+        struct model *model;
+        int r = model_open(c->models[i].file, &model, error);
+
+        if (r < 0) {
+            error_prefix(error, "model %s", c->models[i].id);
+            return r;
+        }
+        model_close(model);
     }
     return 0;
 }

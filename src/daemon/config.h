@@ -48,6 +48,8 @@ must_check int config_take_option(struct config *config, size_t setting, const c
 
 /* What must hold for all of it together: there are models, and their files can be read.  Negative, with @error. */
 must_check int config_check(const struct config *config, struct error *error);
+/* The files of the models as far as they tell without being loaded: directory, vocabulary, every tensor's place. */
+must_check int config_check_models(const struct config *config, struct error *error);
 /* Of model @index, everything that was decided. */
 struct instance_config config_instance(const struct config *config, uint32_t index, const struct topology *topology,
                                        const struct topology *host);

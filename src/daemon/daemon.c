@@ -41,10 +41,14 @@ int daemon_exit_code(int error)
         return EXIT_OSERR;
     case -EADDRINUSE:
         return EXIT_UNAVAILABLE;
-    case -ENOENT:
+    case -ENOENT:                       /* what a restart does not mend: names, paths, broken or unknown models */
     case -ENOTDIR:
     case -EISDIR:
+    case -EEXIST:
+    case -ENAMETOOLONG:
     case -ENOTSUP:
+    case -EINVAL:
+    case -EBADMSG:
         return EXIT_CONFIG;
     default:
         return EXIT_RUNTIME;

@@ -62,10 +62,32 @@ static int bind_own(struct listen *l, uint32_t index, const char *path, const ch
     return 0;
 }
 
+static const char *clients_path(const struct config *c) { return c->socket ? c->socket : CONFIG_SOCKET; }
+
+/* A socket of one's own, without a word of administrators: none for them. */
+static const char *admin_path(const struct config *c)
+{
+    return c->admin_socket ? c->admin_socket : c->socket ? NULL : CONFIG_ADMIN_SOCKET;
+}
+
+int listen_check(const struct config *c, struct error *error)
+{
+    const struct { const char *path, *group; } own[] = { { clients_path(c), c->socket_group },
+                                                         { admin_path(c), c->admin_group } };
+    uint32_t group;
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(own); i++) {
+        r = group_of(own[i].group, &group, error);
+        if (r == 0 && own[i].path)
+            r = socket_path_check(own[i].path, error);
+    }
+    return r;
+}
+
 int listen_open(struct listen *l, const struct config *config, struct error *error)
 {
     const char *pid = getenv("LISTEN_PID"), *fds = getenv("LISTEN_FDS"), *names = getenv("LISTEN_FDNAMES");
-    const char *admin = config->admin_socket;
     uint64_t for_pid = 0, count = 0;
     bool passed = pid && fds && units_number(pid, &for_pid) && for_pid == (uint64_t)getpid() &&
                   units_number(fds, &count) && count;
@@ -75,14 +97,12 @@ int listen_open(struct listen *l, const struct config *config, struct error *err
     if (passed)
         r = take_passed(l, (uint32_t)min_u64(count, DOOR_LISTENERS_MAX + 1), names ? names : "", error);
     else
-        r = bind_own(l, 0, config->socket ? config->socket : CONFIG_SOCKET, config->socket_group, config, error);
+        r = bind_own(l, 0, clients_path(config), config->socket_group, config, error);
     unsetenv("LISTEN_PID");
     unsetenv("LISTEN_FDS");
     unsetenv("LISTEN_FDNAMES");
-    if (!admin && !config->socket)
-        admin = CONFIG_ADMIN_SOCKET;    /* a socket of one's own, without a word of administrators: none for them */
-    if (r == 0 && !passed && admin)
-        r = bind_own(l, 1, admin, config->admin_group, config, error);
+    if (r == 0 && !passed && admin_path(config))
+        r = bind_own(l, 1, admin_path(config), config->admin_group, config, error);
     if (r < 0)
         listen_close(l);
     return r;

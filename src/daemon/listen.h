@@ -17,5 +17,7 @@ struct listen {
 
 /* 0, or a negative errno with @error: -EADDRINUSE where another daemon answers. */
 must_check int listen_open(struct listen *listen, const struct config *config, struct error *error);
+/* What listen_open() would refuse of the configuration itself, nothing made: groups, lengths, directories. */
+must_check int listen_check(const struct config *config, struct error *error);
 /* Removes our own paths and closes everything. */
 void listen_close(struct listen *listen);

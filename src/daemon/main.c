@@ -8,6 +8,7 @@
 
 #include "src/base/log.h"
 #include "src/daemon/daemon.h"
+#include "src/daemon/listen.h"
 
 #define OPTION_SETTING 1000             /* + its place in the table */
 
@@ -174,15 +175,25 @@ static int read_config(struct config *config, const struct arguments *a)
     return r == -EACCES ? EXIT_NOPERM : EXIT_CONFIG;
 }
 
-static int check_and_run(const struct config *config, bool only_check)
+/* All that can be known without loading, listening or placing. */
+static int check_more(const struct config *config, struct error *error)
 {
     struct topology *topology = NULL;
+    int r = listen_check(config, error);
+
+    if (r == 0 && config->topology)
+        r = topology_load(config->topology, &topology, error);
+    topology_free(topology);
+    return r < 0 ? r : config_check_models(config, error);
+}
+
+static int check_and_run(const struct config *config, bool only_check)
+{
     struct error error = ERROR_NULL;
     int r = config_check(config, &error);
 
-    if (r == 0 && only_check && config->topology)
-        r = topology_load(config->topology, &topology, &error);
-    topology_free(topology);
+    if (r == 0 && only_check)
+        r = check_more(config, &error);
     if (r < 0) {
         log_line(LOG_LEVEL_ERROR, "%s", error.text);
         return r == -EACCES && !only_check ? EXIT_NOPERM : EXIT_CONFIG;

@@ -262,6 +262,8 @@ static void exit_codes(void **state)
     assert_int_equal(daemon_exit_code(-ENOMEM), 71);
     assert_int_equal(daemon_exit_code(-EADDRINUSE), 69);
     assert_int_equal(daemon_exit_code(-ENOENT), 78);
+    assert_int_equal(daemon_exit_code(-EINVAL), 78);        /* a broken model: a restart would not mend it */
+    assert_int_equal(daemon_exit_code(-EBADMSG), 78);
     assert_int_equal(daemon_exit_code(-EIO), 1);
 }
 

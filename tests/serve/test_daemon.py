@@ -308,6 +308,21 @@ def slow_reader_is_parked():
 
 
 @case
+def readers_without_credit_keep_nobody_out():
+    """As many as run at once, each with the whole context reserved, wait for credit: others are served meanwhile."""
+    with Daemon("--context", "384") as d, d.client() as slow, d.client() as quick:
+        alone = quick.complete("x", max_tokens=60, ignore_eos=True).data
+        held = [slow.submit("x", ignore_eos=True, credits=1) for _ in range(8)]
+        until(lambda: quick.stats()["requests_parked"] == 8, what="eight parked requests")
+        assert quick.complete("y", ignore_eos=True, max_tokens=300).generated_tokens == 300
+        assert quick.stats()["requests_parked"] == 8
+        for request in held:
+            request.grant(10_000)
+        assert all(r.join().data[:len(alone)] == alone for r in held)
+        until(lambda: idle(quick))
+
+
+@case
 def stalled_reader_is_cancelled():
     with Daemon("--stall-timeout", "500ms") as d, d.client() as slow, d.client() as quick:
         request = unread(slow)
@@ -561,8 +576,16 @@ def ways_not_to_start():
         fails(78, "--config", "/nowhere.conf", words="/nowhere.conf")
         with open(good, "rb") as whole, open(os.path.join(here, "bad"), "wb") as f:
             f.write(whole.read()[:-5000])
-        fails(1, "--model", f"a={f.name}", words="model a")
-        fails(1, "--model", f"good={good}", "--model", f"a={f.name}", words="model a")
+        fails(78, "--model", f"a={f.name}", words="model a")
+        fails(78, "--model", f"good={good}", "--model", f"a={f.name}", words="model a")
+        fails(78, "--model", f"a={here}", words="directory")
+        for file in (f.name, here, no_config(here), "/dev/null"):
+            fails(78, "--model", f"a={file}", "--check-config", words="model a")
+        fails(78, "--model", f"a={good}", "--check-config", "--socket-group", "no-such-group", words="no-such-group")
+        fails(78, "--model", f"a={good}", "--check-config", "--socket", "/nowhere/s", words="/nowhere/")
+        fails(78, "--model", f"a={good}", "--check-config", "--socket", "/" + 200 * "x", words="201 bytes")
+        fails(78, "--model", f"a={good}", "--check-config", "--socket", good, words="not a socket")
+        fails(78, "--model", f"a={good}", "--socket", good, words="not a socket")
         with open(os.path.join(here, "conf"), "w", encoding="ascii") as f:
             f.write(f"[server]\nsocket = {path}\nsokcet-mode = 0600\n[model a]\nfile = {good}\n")
         out, said = run(TENOND, "--config", f.name, "--check-config")
@@ -593,7 +616,7 @@ def sockets_of_others():
         finally:
             other.terminate()
             assert other.wait(20) == 0
-        _, said = run(TENOND, "--model", f"m={d.model}", "--socket", d.log_path, expect=1)
+        _, said = run(TENOND, "--model", f"m={d.model}", "--socket", d.log_path, expect=78)
         assert b"socket" in said and os.path.isfile(d.log_path)
 
 
