@@ -296,7 +296,8 @@ static int add_ordinary(struct arena *arena, const struct arena_spec *spec, stru
     arena->transparent = madvise(arena->base + piece->offset, bytes, MADV_HUGEPAGE) == 0;
     note_add(arena->note, "%llu MiB in %s", (unsigned long long)(bytes >> 20),
              !arena->transparent ? "4 KiB pages" :
-             anonymous ? "anonymous transparent huge pages, lost on restart" : "transparent huge pages");
+             anonymous ? "anonymous pages, transparent huge ones where there are any; lost on restart" :
+             "ordinary pages, transparent huge ones where there are any");
     r = bind_piece(arena, piece, MPOL_MF_STRICT, error);
     if (r)
         return r;

@@ -48,7 +48,7 @@ void report_loading(struct report *r, const char *id, const struct loader_report
 
 static void pages_text(const struct instance_info *i, char *text, size_t size)
 {
-    static const char *const names[PAGE_SIZE_COUNT] = { "4 KiB", "2 MiB", "1 GiB" };
+    static const char *const names[PAGE_SIZE_COUNT] = { "ordinary", "2 MiB", "1 GiB" };
     size_t n = 0;
 
     text[0] = '\0';
@@ -71,12 +71,14 @@ void report_ready(struct report *r, const struct instance_info *i)
              i->id, i->level, i->nodes, i->nodes == 1 ? "" : "s", i->threads, i->threads == 1 ? "" : "s",
              i->oversubscribed ? " that share cores" : i->pinned ? " pinned" : " not pinned", i->activations,
              i->context, i->sequences);
-    log_line(LOG_LEVEL_NOTICE, "model %s: weights %.1f MB, KV %.1f MB, scratch %.1f MB; %s", i->id,
-             (double)i->weight_bytes * 1e-6, (double)i->kv_bytes * 1e-6, (double)i->scratch_bytes * 1e-6, pages);
+    log_line(LOG_LEVEL_NOTICE, "model %s: weights %.1f MB, KV %.1f MB, scratch %.1f MB; %s; %s", i->id,
+             (double)i->weight_bytes * 1e-6, (double)i->kv_bytes * 1e-6, (double)i->scratch_bytes * 1e-6, pages,
+             i->misplaced_bytes ? "NOT all on their nodes" :
+             i->placed_bytes ? "each on its node" : "nodes not known");
     log_line(LOG_LEVEL_NOTICE, "model %s: %.2f GB in %.2f s (%.2f GB/s; %s, %s%s, depth %u), checksum %016llx", i->id,
              (double)l->bytes_done * GB, seconds, seconds > 0 ? (double)l->bytes_done * GB / seconds : 0,
              l->uring ? "io_uring" : "preadv", l->direct ? "O_DIRECT" : "buffered",
              l->registered ? ", registered buffers" : "", l->depth, (unsigned long long)i->checksum);
     if (i->note[0])
-        log_line(i->oversubscribed ? LOG_LEVEL_WARNING : LOG_LEVEL_NOTICE, "model %s: %s", i->id, i->note);
+        log_line(i->oversubscribed || i->misplaced_bytes ? LOG_LEVEL_WARNING : LOG_LEVEL_NOTICE, "model %s: %s", i->id, i->note);
 }

@@ -73,7 +73,7 @@ static int make_graph(struct instance *in, const struct instance_config *c, stru
                       struct error *error)
 {
     struct graph_config g = { .model = in->model, .weights = in->weights, .plan = in->plan, .kv = in->kv,
-                              .workers = workers, .ops = &in->ops, .wide_mask = c->wide_mask,
+                              .workers = workers, .ops = &in->ops, .wide_mask = c->wide_mask, .memory = c->memory,
                               .max_tokens = in->max_tokens, .max_rows = in->max_rows };
     int r = graph_new(&g, &in->graph, error);
 
@@ -87,72 +87,6 @@ static int make_graph(struct instance *in, const struct instance_config *c, stru
         return error_set(error, -ENOMEM, "no memory for the batch tables");
     r = sampler_init(&in->sampler, &in->ops, in->model->hparams.n_vocab);
     return r < 0 ? error_set(error, r, "no memory for the sampler") : 0;
-}
-
-static void describe_types(const struct model *m, char *text, size_t size)
-{
-    uint32_t counts[TENSOR_TYPE_COUNT] = { 0 };
-    size_t n = 0;
-
-    for (uint64_t i = 0; i < gguf_tensor_count(m->gguf); i++)
-        counts[gguf_tensor_at(m->gguf, i)->type]++;
-    for (uint32_t t = 0; t < TENSOR_TYPE_COUNT && n < size; t++)
-        if (counts[t])
-            n += (size_t)snprintf(text + n, size - n, "%s%s %u", n ? ", " : "", tensor_types[t].name, counts[t]);
-}
-
-static void add_note(struct instance_info *info, const char *note)
-{
-    size_t n = strlen(info->note);
-
-    if (note[0] && !strstr(info->note, note) && n < sizeof(info->note) - 3)
-        snprintf(info->note + n, sizeof(info->note) - n, "%s%s", n ? "; " : "", note);
-}
-
-static void describe_arena(struct instance_info *info, const struct arena *a)
-{
-    if (!a)
-        return;
-    for (uint32_t s = 0; s < PAGE_SIZE_COUNT; s++)
-        info->bytes_by_size[s] += a->bytes_by_size[s];
-    add_note(info, a->note);
-}
-
-static void describe_model(struct instance *in, const struct instance_config *c)
-{
-    struct instance_info *info = &in->info;
-    struct span name;
-
-    info->id = in->id;
-    snprintf(info->architecture, sizeof(info->architecture), "%s", in->model->hparams.arch->name);
-    if (gguf_get_string(in->model->gguf, "general.name", &name, NULL) == 0)
-        snprintf(info->name, sizeof(info->name), "%.*s", (int)min_u64(name.size, sizeof(info->name) - 1),
-                 (const char *)name.data);
-    describe_types(in->model, info->file_types, sizeof(info->file_types));
-    activations_describe(c->wide_mask, info->activations, sizeof(info->activations));
-    info->file_bytes = in->model->file_bytes;
-    info->vocab_size = in->model->hparams.n_vocab;
-    info->context_trained = in->model->hparams.context_trained;
-}
-
-static void describe_load(struct instance *in, const struct workers *workers)
-{
-    struct instance_info *info = &in->info;
-
-    info->nodes = in->plan->node_count;
-    info->threads = in->plan->worker_count;
-    info->oversubscribed = in->plan->oversubscribed;
-    info->pinned = workers_pinned(workers);
-    info->load = in->weights->report;
-    info->checksum = in->weights->checksum;
-    for (uint32_t n = 0; n < in->plan->node_count; n++) {
-        info->weight_bytes += in->plan->nodes[n].weight_bytes;
-        describe_arena(info, in->weights->arenas[n]);
-        describe_arena(info, in->kv->arenas[n]);
-    }
-    info->kv_bytes = in->kv->blocks * kv_bytes_per_block(&in->model->hparams);
-    add_note(info, in->plan->note);
-    add_note(info, in->weights->report.note);
 }
 
 static int load_weights(struct instance *in, const struct instance_config *c, struct workers *workers,
@@ -192,7 +126,14 @@ static int place(struct instance *in, const struct instance_config *c, uint32_t 
     in->chunk = steps.chunk;
     in->max_rows = steps.rows;
     in->max_tokens = steps.chunk + choice.sequences;
-    add_note(&in->info, choice.note);
+    instance_note(in, choice.note);
+    if (c->prefill_chunk > steps.chunk) {
+        char note[96];
+
+        snprintf(note, sizeof(note), "prefill chunk %u, not %u: scratch memory is bounded", steps.chunk,
+                 c->prefill_chunk);
+        instance_note(in, note);
+    }
     *ret_blocks = choice.blocks;
     return 0;
 }
@@ -207,7 +148,7 @@ static int load(struct instance *in, const struct instance_config *c, struct wor
     if (r == 0)
         r = place(in, c, &blocks, error);
     if (r == 0)
-        describe_model(in, c);
+        instance_describe_model(in, c);
     if (r == 0 && !*workers)
         r = workers_new(in->plan, worker_init, NULL, workers, error);
     if (r == 0 && workers_count(*workers) != in->plan->worker_count)
@@ -239,7 +180,7 @@ int instance_load(const struct instance_config *config, struct workers **workers
         instance_free(in);
         return r;
     }
-    describe_load(in, *workers_inout);
+    instance_describe_load(in, *workers_inout);
     *ret_instance = in;
     return 0;
 }

@@ -43,7 +43,8 @@ struct instance_info {
     const char *level;                  /* kernels really used */
     char activations[64];
     uint64_t file_bytes, weight_bytes, kv_bytes, scratch_bytes;
-    uint64_t bytes_by_size[PAGE_SIZE_COUNT];
+    uint64_t bytes_by_size[PAGE_SIZE_COUNT];    /* of weights, KV and scratch; PAGE_4K: all that is not hugetlb */
+    uint64_t placed_bytes, misplaced_bytes;     /* read back from the kernel: on the node of the plan, on others */
     uint64_t checksum;                  /* of the packed weights, by matrix and group: the same on any plan */
     uint32_t vocab_size, context, context_trained, sequences;
     uint32_t nodes, threads;

@@ -29,3 +29,9 @@ struct instance {
     struct sequence *first;
     uint32_t seated;                    /* of them, those in a step; at most info.sequences */
 };
+
+/* What is told of an instance (describe.c): of the file when it is open, of the memory when it is loaded. */
+void instance_describe_model(struct instance *instance, const struct instance_config *config);
+void instance_describe_load(struct instance *instance, const struct workers *workers);
+/* Adds to info.note what is not in it yet. */
+void instance_note(struct instance *instance, const char *note);

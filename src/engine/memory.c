@@ -91,11 +91,10 @@ int memory_nodes(const struct plan *plan, struct memory_node ret_nodes[TOPOLOGY_
 
 static uint64_t needed(const struct memory_node *n) { return n->weights + n->kv + n->scratch; }
 
-/* Scratch is of the ladder always, so it is not held against huge pages. */
 static bool is_short(const struct memory_node *n, enum arena_policy policy)
 {
     if (policy == ARENA_REQUIRE_HUGE)
-        return n->weights + n->kv > n->huge_free;
+        return needed(n) > n->huge_free;
     return needed(n) > n->huge_free + n->plain_free;
 }
 

@@ -202,8 +202,8 @@ static void make_freqs(struct graph *g)
 static int make_scratch(struct graph *g, struct error *error)
 {
     struct carver c = { .base = NULL };
-    struct arena_spec spec = { .name = "tenon:scratch", .os_node = g->c.plan->nodes[0].os_node, .policy = ARENA_LADDER,
-                               .lock = true };
+    struct arena_spec spec = { .name = "tenon:scratch", .os_node = g->c.plan->nodes[0].os_node,
+                               .policy = g->c.memory, .lock = true };
     int r;
 
     lay_out(g, &c);
@@ -267,3 +267,5 @@ struct graph *graph_free(struct graph *g)
     free(g);
     return NULL;
 }
+
+const struct arena *graph_arena(const struct graph *g) { return g->arena; }

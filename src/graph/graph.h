@@ -26,6 +26,7 @@ struct graph_config {
     struct workers *workers;
     const struct kernel_ops *ops;
     uint32_t wide_mask;                 /* inputs in the int16 profile */
+    enum arena_policy memory;           /* of the scratch memory */
     uint32_t max_tokens;                /* in a step */
     uint32_t max_rows;                  /* of logits that are held at once */
     uint32_t max_context;               /* positions of one sequence */
@@ -55,6 +56,8 @@ void graph_head(struct graph *graph, uint32_t first);
 bool graph_holds(const struct graph *graph, uint32_t row);
 /* f32 [n_vocab] of a row that is held. */
 const float *graph_logits(const struct graph *graph, uint32_t row);
+/* The scratch memory, to be told of. */
+const struct arena *graph_arena(const struct graph *graph);
 /* Whether something of this token's was not finite: its sequence has failed, others have not. */
 bool graph_failed(const struct graph *graph, uint32_t token);
 

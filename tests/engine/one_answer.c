@@ -157,7 +157,7 @@ static bool as_asked(const struct instance *in, const struct combination *c)
     /* one worker cannot be on two nodes */
     good &= i->nodes == (c->at[THREADS] == 0 ? 1 : c->at[NODES] + 1);
     good &= readers[c->at[READER]] == IO_URING ? uring : !uring;
-    good &= in->chunk <= chunks[c->at[CHUNK]];
+    good &= in->chunk == chunks[c->at[CHUNK]];
     if (!good)
         fprintf(stderr, "asked for level %u, %u threads, %u nodes, reader %u; used %s, %u, %u, %s\n", c->at[LEVEL],
                 c->at[THREADS] + 1, c->at[NODES] + 1, c->at[READER], i->level, i->threads, i->nodes,

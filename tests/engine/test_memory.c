@@ -90,6 +90,9 @@ static void a_node_that_is_short_is_named(void **s)
     nodes[1].plain_free = MB(90);
     assert_int_equal(memory_judge(nodes, 2, ARENA_LADDER, &e), 0);
     assert_int_equal(memory_judge(nodes, 2, ARENA_REQUIRE_HUGE, &e), -ENOMEM);
+    nodes[0].huge_free = MB(156);
+    nodes[1].huge_free = MB(149);
+    assert_int_equal(memory_judge(nodes, 2, ARENA_REQUIRE_HUGE, &e), -ENOMEM);
     nodes[1].huge_free = MB(150);
     assert_int_equal(memory_judge(nodes, 2, ARENA_REQUIRE_HUGE, &e), 0);
 }
