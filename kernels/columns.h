@@ -23,6 +23,17 @@ static inline struct columns columns_of(const struct kernel_act *x, uint32_t tok
     return c;
 }
 
+/* The same, from value @k on, a multiple of the format's block. */
+static inline struct columns columns_at(const struct kernel_act *x, uint32_t token, uint32_t k)
+{
+    struct columns c = columns_of(x, token);
+    c.q += k;
+    c.s32 += k / 32;
+    c.s16 = c.s16 ? c.s16 + k / 16 : NULL;
+    c.d += k / (x->format == ACT_32 ? 32 : KERNEL_BLOCK);
+    return c;
+}
+
 /* K-quants: on by @k values, a multiple of 256. */
 static inline void step_columns(struct columns *x, uint32_t k)
 {

@@ -6,34 +6,8 @@
 #include "kernels/avx512/blocks.h"
 #include "kernels/avx512/tiles.h"
 
-/* Quad i of one half of a record: unsigned bytes, before their offset. */
-INLINE __m512i quad_32(const enum tensor_type type, const uint8_t *record, int half, int i)
-{
-    if (type == TENSOR_Q8_0)
-        return _mm512_xor_si512(load_line((const uint8_t *)((const struct packed_q8_0 *)record)->q[half][i]),
-                                _mm512_set1_epi8((char)0x80));
-    /* All four begin with the nibbles, those of 5 bits go on with the bits. */
-    const struct packed_q5_0 *p = (const struct packed_q5_0 *)record;
-    __m512i low = nibble(load_line(p->nibbles[i]), half);
-    if (type == TENSOR_Q4_0 || type == TENSOR_Q4_1)
-        return low;
-    return with_bits(low, load_line(p->bits[half]), i, 4, 0x10);
-}
-
-/* A record's scales and mins: two arrays [half][row] one behind the other. */
-INLINE const uint16_t *scales_of(const enum tensor_type type, const uint8_t *record)
-{
-    switch ((int)type) {
-    case TENSOR_Q4_0: return ((const struct packed_q4_0 *)record)->d[0];
-    case TENSOR_Q4_1: return ((const struct packed_q4_1 *)record)->d[0];
-    case TENSOR_Q5_0: return ((const struct packed_q5_0 *)record)->d[0];
-    case TENSOR_Q5_1: return ((const struct packed_q5_1 *)record)->d[0];
-    default: return ((const struct packed_q8_0 *)record)->d[0];
-    }
-}
-
 /* One half of a record (a block of 32 k), block @block of its segment. */
-INLINE void add_half(const enum tensor_type type, const uint8_t *record, int half, const struct columns *x,
+INLINE void add_half(const enum tensor_type type, const uint8_t *record, int half, const struct quads *x,
                      const struct sums_32 *sums, uint32_t block, int tokens, int wide, __m512 s[TILE])
 {
     const int columns = wide ? 2 * tokens : tokens;
@@ -41,11 +15,11 @@ INLINE void add_half(const enum tensor_type type, const uint8_t *record, int hal
     __m512i sum[COLUMNS_MAX];
     start_block(sum, sums, block, offset_of(type), columns);
 #pragma GCC unroll 8
-    for (int i = 0; i < 8; i++)
-        add_quad(sum, quad_32(type, record, half, i), x->q + 32 * half + 4 * i, x->k, columns);
-    add_floats(s, load_f16(d), x->d + half, x->d_stride, sum, tokens, wide);
+    for (size_t i = 0; i < 8; i++)
+        add_quad(sum, quad_32(type, record, half, (int)i), x, 32 * (size_t)half + 4 * i, columns);
+    add_floats(s, load_f16(d), sums, block, sum, tokens, wide);
     if (has_m(type))
-        add_mins(s, load_f16(d + 2 * ROWS), x->d + half, x->d_stride, sums, block, tokens);
+        add_mins(s, load_f16(d + 2 * ROWS), sums, block, tokens);
 }
 
 /* A segment of a row group: @blocks blocks of 32 k. */
@@ -54,8 +28,9 @@ INLINE const uint8_t *add_segment(const enum tensor_type type, const uint8_t *re
                                   int wide, __m512 s[TILE])
 {
     const uint32_t record_bytes = kernel_layouts[type].record_bytes;
-    struct columns x = *first;
-    for (uint32_t b = 0; b < blocks; b += 2, record += record_bytes, x.q += 64, x.d += 2) {
+    const int columns = wide ? 2 * tokens : tokens;
+    struct quads x = quads_of(first, columns);
+    for (uint32_t b = 0; b < blocks; b += 2, record += record_bytes, step_quads(&x, 64, columns)) {
         fetch_ahead(record, record_bytes, ahead);
         add_half(type, record, 0, &x, sums, b, tokens, wide, s);
         if (b + 1 < blocks)
@@ -69,8 +44,8 @@ INLINE void tile_32(const enum tensor_type type, const uint8_t *packed, uint32_t
 {
     struct sums_32 sums;
     for (uint32_t g = 0; g < groups; g++, y += ROWS) {
-        struct columns x = columns_of(act, token);
         for (uint32_t k = 0; k < act->k; k += KERNEL_SEGMENT) {
+            struct columns x = columns_at(act, token, k);
             uint32_t blocks = (act->k - k < KERNEL_SEGMENT ? act->k - k : KERNEL_SEGMENT) / 32;
             __m512 s[TILE];
 #pragma GCC unroll 4
@@ -79,16 +54,15 @@ INLINE void tile_32(const enum tensor_type type, const uint8_t *packed, uint32_t
             read_sums(&x, blocks, offset_of(type), has_m(type), tokens, wide, &sums);
             packed = add_segment(type, packed, blocks, &x, &sums, ahead, tokens, wide, s);
             merge_segment(s, tokens, k == 0, y, y_stride);
-            step_blocks(&x, blocks);
         }
     }
 }
 
-TILE_MATMUL(tile_32, q4_0, TENSOR_Q4_0, NULL)
-TILE_MATMUL(tile_32, q4_1, TENSOR_Q4_1, NULL)
-TILE_MATMUL(tile_32, q5_0, TENSOR_Q5_0, NULL)
-TILE_MATMUL(tile_32, q5_1, TENSOR_Q5_1, NULL)
-TILE_MATMUL(tile_32, q8_0, TENSOR_Q8_0, NULL)
+TILE_MATMUL(tile_32, q4_0, TENSOR_Q4_0, kernel_avx512_many_32)
+TILE_MATMUL(tile_32, q4_1, TENSOR_Q4_1, kernel_avx512_many_32)
+TILE_MATMUL(tile_32, q5_0, TENSOR_Q5_0, kernel_avx512_many_32)
+TILE_MATMUL(tile_32, q5_1, TENSOR_Q5_1, kernel_avx512_many_32)
+TILE_MATMUL(tile_32, q8_0, TENSOR_Q8_0, kernel_avx512_many_32)
 
 void kernel_avx512_init_matmul_32(struct kernel_ops *ops, unsigned traits)
 {

@@ -6,59 +6,54 @@
 #include "kernels/avx512/scales.h"
 #include "kernels/avx512/tiles.h"
 
-/* Where the integers of a block start: from zero, and Q5_K from 16 * (sum of scale * S32). */
-INLINE void start_ints(const enum tensor_type type, const uint8_t *record, const struct columns *x, int columns,
-                       __m512i sum[COLUMNS_MAX])
+/* Where the integers of a block start: from zero, and Q5_K from 16 * (sum of scale * S32).  @first: its first S32. */
+INLINE void start_ints(const enum tensor_type type, const uint8_t *record, const struct sums_k *sums, uint32_t first,
+                       int columns, __m512i sum[COLUMNS_MAX])
 {
     clear(sum, columns);
     if (type != TENSOR_Q5_K)
         return;
     for (int part = 0; part < 4; part++)
-        add_sums(sum, side_by_side(scale_k(type, record, NULL, part, 0), scale_k(type, record, NULL, part, 2)),
-                 x->s32 + 2 * part, x->k / 32, columns);
-#pragma GCC unroll 12
-    for (int c = 0; c < columns; c++)
-        sum[c] = _mm512_slli_epi32(sum[c], 4);
+        add_sums(sum, scale_pairs(type, record, part), sums, first + 2 * (uint32_t)part, columns);
+    times_16(sum, columns);
 }
 
 /* sum over sub-blocks of scale times products; the record's first sub-block is @first of the segment. */
 INLINE void add_ints(const enum tensor_type type, const uint8_t *record, const int8_t scales[16][ROWS],
-                     const struct columns *x, const struct sums_k *sums, uint32_t first, int columns,
+                     struct quads *x, const struct sums_k *sums, uint32_t first, int columns,
                      __m512i sum[COLUMNS_MAX])
 {
-    for (int part = 0; part < 4; part++) {
+    for (int part = 0; part < 4; part++, step_quads(x, 64, columns)) {
 #pragma GCC unroll 4
         for (int sub = 0; sub < 4; sub++) {
-            const int j = 4 * part + sub;
             __m512i p[COLUMNS_MAX];
-            start_sub(type, p, sums, first + (uint32_t)j, columns);
+            start_sub(type, p, sums, first + (uint32_t)(4 * part + sub), columns);
 #pragma GCC unroll 4
             for (int i = 0; i < 4; i++)
-                add_quad(p, quad_k(type, record, part, sub, i), x->q + 16 * j + 4 * i, x->k, columns);
+                add_quad(p, quad_k(type, record, part, sub, i), x, 16 * (size_t)sub + 4 * (size_t)i, columns);
             add_scaled(type, sum, p, scale_k(type, record, scales, part, sub), columns);
         }
     }
 }
 
-/* sum over sub-blocks of min times the sum of activations */
-INLINE void mins(const enum tensor_type type, const uint8_t *record, const struct columns *x, int columns,
-                 __m512i sum[COLUMNS_MAX])
+/* sum over sub-blocks of min times the sum of activations, of which the first is sum @first of the segment */
+INLINE void mins(const enum tensor_type type, const uint8_t *record, const struct sums_k *sums, uint32_t first,
+                 int columns, __m512i sum[COLUMNS_MAX])
 {
     clear(sum, columns);
-#pragma GCC unroll 4
     for (int part = 0; part < 4; part++) {
         if (type == TENSOR_Q2_K) {
-            add_sums(sum, min_pairs(type, record, part, 0), x->s16 + 4 * part, x->k / 16, columns);
-            add_sums(sum, min_pairs(type, record, part, 2), x->s16 + 4 * part + 2, x->k / 16, columns);
+            add_sums(sum, min_pairs(type, record, part, 0), sums, first + 4 * (uint32_t)part, columns);
+            add_sums(sum, min_pairs(type, record, part, 2), sums, first + 4 * (uint32_t)part + 2, columns);
         } else {
-            add_sums(sum, min_pairs(type, record, part, 0), x->s32 + 2 * part, x->k / 32, columns);
+            add_sums(sum, min_pairs(type, record, part, 0), sums, first + 2 * (uint32_t)part, columns);
         }
     }
 }
 
-/* One record; @x is at its first k. */
-INLINE void add_record(const enum tensor_type type, const uint8_t *record, const struct columns *x,
-                       const struct sums_k *sums, uint32_t first_sub, int tokens, int wide, __m512 s[TILE])
+/* Record @r of the segment; @x is at its first k and moves behind its last. */
+INLINE void add_record(const enum tensor_type type, const uint8_t *record, struct quads *x, const struct sums_k *sums,
+                       uint32_t r, int tokens, int wide, __m512 s[TILE])
 {
     const int columns = wide ? 2 * tokens : tokens;
     const uint16_t *d = d_of(type, record);
@@ -66,12 +61,12 @@ INLINE void add_record(const enum tensor_type type, const uint8_t *record, const
     __m512i sum[COLUMNS_MAX];
     if (type == TENSOR_Q3_K)
         unpack_scales_q3_k((const struct packed_q3_k *)record, scales);
-    start_ints(type, record, x, columns, sum);
-    add_ints(type, record, scales, x, sums, first_sub, columns, sum);
-    add_joined(s, load_f16(d), x, sum, 0, tokens, wide);
+    start_ints(type, record, sums, 8 * r, columns, sum);
+    add_ints(type, record, scales, x, sums, 16 * r, columns, sum);
+    add_joined(s, load_f16(d), sums, r, sum, 0, tokens, wide);
     if (has_mins(type)) {
-        mins(type, record, x, columns, sum);
-        add_joined(s, load_f16(d + ROWS), x, sum, 1, tokens, wide);
+        mins(type, record, sums, type == TENSOR_Q2_K ? 16 * r : 8 * r, columns, sum);
+        add_joined(s, load_f16(d + ROWS), sums, r, sum, 1, tokens, wide);
     }
 }
 
@@ -81,31 +76,29 @@ INLINE void tile_k(const enum tensor_type type, const uint8_t *packed, uint32_t 
     const uint32_t record_bytes = kernel_layouts[type].record_bytes;
     struct sums_k sums;
     for (uint32_t g = 0; g < groups; g++, y += ROWS) {
-        struct columns x = columns_of(act, token);
-        for (uint32_t k = 0; k < act->k; k += KERNEL_SEGMENT) {
-            uint32_t records = (act->k - k < KERNEL_SEGMENT ? act->k - k : KERNEL_SEGMENT) / KERNEL_BLOCK;
+        for (uint32_t first = 0; first < act->k; first += KERNEL_SEGMENT) {
+            struct columns x = columns_at(act, token, first);
+            struct quads q = quads_of(&x, wide ? 2 * tokens : tokens);
+            uint32_t k = act->k - first < KERNEL_SEGMENT ? act->k - first : KERNEL_SEGMENT;
             __m512 s[TILE];
 #pragma GCC unroll 4
             for (int t = 0; t < tokens; t++)
                 s[t] = _mm512_setzero_ps();
-            if (offset_k(type))
-                times_sums(x.s16, x.k / 16, 16 * records, -offset_k(type), wide ? 2 * tokens : tokens, sums.start[0],
-                           SEGMENT_SUBS);
-            for (uint32_t r = 0; r < records; r++, packed += record_bytes) {
+            read_sums(type, &x, k, tokens, wide, &sums);
+            for (uint32_t r = 0; r < k / KERNEL_BLOCK; r++, packed += record_bytes) {
                 fetch_ahead(packed, record_bytes, ahead);
-                add_record(type, packed, &x, &sums, 16 * r, tokens, wide, s);
-                step_columns(&x, KERNEL_BLOCK);
+                add_record(type, packed, &q, &sums, r, tokens, wide, s);
             }
-            merge_segment(s, tokens, k == 0, y, y_stride);
+            merge_segment(s, tokens, first == 0, y, y_stride);
         }
     }
 }
 
-TILE_MATMUL(tile_k, q2_k, TENSOR_Q2_K, NULL)
-TILE_MATMUL(tile_k, q3_k, TENSOR_Q3_K, NULL)
-TILE_MATMUL(tile_k, q4_k, TENSOR_Q4_K, NULL)
-TILE_MATMUL(tile_k, q5_k, TENSOR_Q5_K, NULL)
-TILE_MATMUL(tile_k, q6_k, TENSOR_Q6_K, NULL)
+TILE_MATMUL(tile_k, q2_k, TENSOR_Q2_K, kernel_avx512_many_k)
+TILE_MATMUL(tile_k, q3_k, TENSOR_Q3_K, kernel_avx512_many_k)
+TILE_MATMUL(tile_k, q4_k, TENSOR_Q4_K, kernel_avx512_many_k)
+TILE_MATMUL(tile_k, q5_k, TENSOR_Q5_K, kernel_avx512_many_k)
+TILE_MATMUL(tile_k, q6_k, TENSOR_Q6_K, kernel_avx512_many_k)
 
 void kernel_avx512_init_matmul_k(struct kernel_ops *ops, unsigned traits)
 {

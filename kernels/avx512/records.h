@@ -81,6 +81,12 @@ INLINE __m512i min_pairs(const enum tensor_type type, const uint8_t *record, int
     return _mm512_cvtepu8_epi16(_mm256_loadu_si256((const __m256i *)mins));
 }
 
+/* Scales of a part's two sub-blocks of 32 k. */
+INLINE __m512i scale_pairs(const enum tensor_type type, const uint8_t *record, int part)
+{
+    return side_by_side(scale_k(type, record, NULL, part, 0), scale_k(type, record, NULL, part, 2));
+}
+
 INLINE const uint16_t *d_of(const enum tensor_type type, const uint8_t *record)
 {
     switch ((int)type) {

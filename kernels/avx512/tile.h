@@ -47,12 +47,62 @@ INLINE __m512i with_bits(__m512i low, __m512i bytes, int from, int to, int mask)
     return _mm512_ternarylogic_epi64(low, moved(bytes, from, to), _mm512_set1_epi8((char)mask), a_or_b_and_c);
 }
 
-/* sum[c] += four products per row. */
-INLINE void add_quad(__m512i sum[COLUMNS_MAX], __m512i w, const int8_t *q, size_t stride, int columns)
+/*
+ * sum += four products per row, of weights and the four bytes at @q in every lane.  GCC 12 knows no broadcasting
+ * memory operand for this instruction; a separate broadcast is half as many instructions again.
+ */
+INLINE __m512i add_products(__m512i sum, __m512i w, const int8_t *q)
+{
+    struct quad { int8_t of[4]; };
+    __asm__("vpdpbusd %2%{1to16%}, %1, %0" : "+v"(sum) : "v"(w), "m"(*(const struct quad *)q));
+    return sum;
+}
+
+/*
+ * The quads of a tile's columns, addressed from three places with 1, 2 and 3 strides as an index: twelve pointers
+ * would fill the registers.  OPAQUE keeps GCC from making them again.
+ */
+struct quads {
+    const int8_t *at[COLUMNS_MAX / 4];
+    size_t stride, three_strides;
+};
+
+#define OPAQUE(variable) __asm__("" : "+r"(variable))
+
+INLINE struct quads quads_of(const struct columns *x, int columns)
+{
+    struct quads ret = { .stride = x->k, .three_strides = 3 * x->k };
+#pragma GCC unroll 3
+    for (int i = 0; 4 * i < columns; i++)
+        ret.at[i] = x->q + 4 * (size_t)i * x->k;
+    OPAQUE(ret.stride);
+    OPAQUE(ret.three_strides);
+    return ret;
+}
+
+INLINE void step_quads(struct quads *x, size_t k, int columns)
+{
+#pragma GCC unroll 3
+    for (int i = 0; 4 * i < columns; i++) {
+        x->at[i] += k;
+        OPAQUE(x->at[i]);
+    }
+    OPAQUE(x->stride);
+    OPAQUE(x->three_strides);
+}
+
+INLINE const int8_t *quad_of(const struct quads *x, int column)
+{
+    size_t strides = column % 4 == 3 ? x->three_strides : column % 4 == 2 ? 2 * x->stride : column % 4 * x->stride;
+    return x->at[column / 4] + strides;
+}
+
+/* sum[c] += four products per row: of weights and of the quad @at bytes on. */
+INLINE void add_quad(__m512i sum[COLUMNS_MAX], __m512i w, const struct quads *x, size_t at, int columns)
 {
 #pragma GCC unroll 12
     for (int c = 0; c < columns; c++)
-        sum[c] = _mm512_dpbusd_epi32(sum[c], w, broadcast_u32(q + (size_t)c * stride));
+        sum[c] = add_products(sum[c], w, quad_of(x, c) + at);
 }
 
 /* Sixteen sums of activations times @factor, as 32-bit integers. */

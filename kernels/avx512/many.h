@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * More columns than TILE: a segment of a row group is taken apart once, then tiles of up to COLUMNS_MAX columns read
+ * it from the nearest cache.  Twelve chains and two vpdpbusd a cycle of five cycles' latency: no step waits for its own
+ * last one.  Columns are shared out evenly, so that a tile has half of the most at least.
+ */
+
+#include "kernels/avx512/tile.h"
+
+/* A segment times a few tokens; @x is at the segment's first k.  @open is what the type's file makes of weights. */
+typedef void segment_fn(const void *open, uint32_t k, const struct columns *x, int is_first, float *y, size_t y_stride);
+
+/* Copies of one tile by number of tokens. */
+struct many {
+    segment_fn *narrow[COLUMNS_MAX + 1];        /* one column to a token: 5 .. 12 tokens */
+    segment_fn *wide[COLUMNS_MAX / 2 + 1];      /* two columns to a token: 3 .. 6 tokens */
+};
+
+/* All tokens of one segment that is open: @k values from @first on. */
+INLINE void run_segment(const struct many *many, const void *open, const struct kernel_act *act, uint32_t first,
+                        uint32_t k, uint32_t token_first, uint32_t tokens, float *y, size_t y_stride)
+{
+    const int wide = act->columns == 2;
+    const uint32_t most = wide ? COLUMNS_MAX / 2 : COLUMNS_MAX;
+    segment_fn *const *fn = wide ? many->wide : many->narrow;
+    uint32_t parts = (tokens + most - 1) / most;
+    for (uint32_t t = 0, n; t < tokens; t += n, parts--) {
+        struct columns x = columns_at(act, token_first + t, first);
+        n = (tokens - t + parts - 1) / parts;
+        fn[n](open, k, &x, first == 0, y + (size_t)t * y_stride, y_stride);
+    }
+}
+
+/* The copies of segment(type, ..., tokens, wide). */
+#define MANY_COPY(segment, name, type, tokens, wide)                                                                   \
+    static void many_##name##_##tokens##_##wide(const void *open, uint32_t k, const struct columns *x, int is_first,   \
+                                                float *y, size_t y_stride)                                             \
+    {                                                                                                                  \
+        segment(type, open, k, x, is_first, y, y_stride, tokens, wide);                                                \
+    }
+#define MANY_COPIES(segment, name, type)                                                                               \
+    MANY_COPY(segment, name, type, 5, 0)                                                                               \
+    MANY_COPY(segment, name, type, 6, 0)                                                                               \
+    MANY_COPY(segment, name, type, 7, 0)                                                                               \
+    MANY_COPY(segment, name, type, 8, 0)                                                                               \
+    MANY_COPY(segment, name, type, 9, 0)                                                                               \
+    MANY_COPY(segment, name, type, 10, 0)                                                                              \
+    MANY_COPY(segment, name, type, 11, 0)                                                                              \
+    MANY_COPY(segment, name, type, 12, 0)                                                                              \
+    MANY_COPY(segment, name, type, 3, 1)                                                                               \
+    MANY_COPY(segment, name, type, 4, 1)                                                                               \
+    MANY_COPY(segment, name, type, 5, 1)                                                                               \
+    MANY_COPY(segment, name, type, 6, 1)                                                                               \
+    static const struct many many_##name = {                                                                           \
+        { NULL, NULL, NULL, NULL, NULL, many_##name##_5_0, many_##name##_6_0, many_##name##_7_0, many_##name##_8_0,    \
+          many_##name##_9_0, many_##name##_10_0, many_##name##_11_0, many_##name##_12_0 },                             \
+        { NULL, NULL, NULL, many_##name##_3_1, many_##name##_4_1, many_##name##_5_1, many_##name##_6_1 },              \
+    };
