@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "src/base/utf8.h"
+
 static _Atomic int most_verbose_level = LOG_LEVEL_INFO;
 
 void log_set_level(enum log_level most_verbose)
@@ -42,9 +44,7 @@ void log_line(enum log_level level, const char *format, ...)
     va_end(args);
     if (n > (int)sizeof(line) - 2)
         n = (int)sizeof(line) - 2;
-    for (int i = 0; i < n; i++)
-        if ((unsigned char)line[i] < 0x20)
-            line[i] = ' ';
+    utf8_clean(line, (size_t)n);
     line[n++] = '\n';
     if (write(STDERR_FILENO, line, (size_t)n) < 0)
         return;                 /* nowhere left to complain */

@@ -337,6 +337,7 @@ def names_do_not_reach_the_terminal_raw():
                   ("tokenize", "-m", strange(), "--pieces", "x\x1b[31m\u009b")):
         text = tenon(*words)[0].decode()
         assert printable(text), (words, text)
+    assert printable(daemon().said()), daemon().said()
     status = tenon("ctl", "status", "--socket", daemon().path)[0].decode()
     assert "(evil?[31m?name??5m???" in status, status
     with temporary() as here:
