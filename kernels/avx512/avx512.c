@@ -9,4 +9,7 @@ void kernel_ops_init_avx512(struct kernel_ops *ops, unsigned traits)
     kernel_avx512_init_matmul_32(ops, traits);
     kernel_avx512_init_matmul_k(ops, traits);
     kernel_avx512_init_matmul_float(ops);
+    kernel_avx512_init_quantise(ops);
+    kernel_avx512_init_vector(ops);
+    kernel_avx512_init_attend(ops);
 }

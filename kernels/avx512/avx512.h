@@ -13,3 +13,6 @@ void kernel_avx512_many_32(enum tensor_type type, const uint8_t *packed, uint32_
 void kernel_avx512_many_k(enum tensor_type type, const uint8_t *packed, uint32_t groups, const struct kernel_act *x,
                           uint32_t token_first, uint32_t tokens, float *y, size_t y_stride);
 void kernel_avx512_init_matmul_float(struct kernel_ops *ops);
+void kernel_avx512_init_quantise(struct kernel_ops *ops);
+void kernel_avx512_init_vector(struct kernel_ops *ops);
+void kernel_avx512_init_attend(struct kernel_ops *ops);
