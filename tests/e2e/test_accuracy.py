@@ -10,6 +10,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "harness"), os.path.join(HERE, "..", "oracle")]
 import cases
 from cases import GPL, LONG, MODEL_FILES, Skip, cases_for, load_json, main, model, temporary, tenon, tokenize
+from peer import Daemon
 
 cases.need_numpy()
 import numpy as np
@@ -36,24 +37,18 @@ def oracle_model(name):
 
 @functools.lru_cache(maxsize=None)
 def gpl_ids(name):
-    """The whole text as tokens, without BOS, and the BOS where the model asks for one."""
+    """The whole text as tokens, and the BOS where the model asks for one: then it is the first of them."""
     if not os.path.exists(GPL):
         raise Skip(f"no {GPL} here")
     with open(GPL, "rb") as f:
-        text = f.read()
-    plain = tokenize(model(name), text, "--no-bos")
+        ids = tokenize(model(name), f.read())
     asked = tokenize(model(name), "x")
-    return plain, asked[0] if len(asked) > len(tokenize(model(name), "x", "--no-bos")) else None
-
-
-def first_ids(name, count):
-    plain, bos = gpl_ids(name)
-    return (([bos] if bos is not None else []) + plain)[:count]
+    return ids, asked[0] if len(asked) > len(tokenize(model(name), "x", "--no-bos")) else None
 
 
 def divergence(name):
     count, first, bounds = DIVERGENCE[name]
-    ids = first_ids(name, count)
+    ids = gpl_ids(name)[0][:count]
     found = {}
     with temporary() as here:
         tokens = os.path.join(here, "ids")
@@ -75,8 +70,8 @@ def perplexity(name):
     stem = MODEL_FILES[name][: -len(".gguf")]
     wanted = load_json(os.path.join(HERE, "..", "oracle", "values.json"))["perplexity"].get(stem)
     if LONG:
-        plain, bos = gpl_ids(name)
-        again = oracle.perplexity(oracle_model(name), plain, 512, 8, bos)
+        ids, bos = gpl_ids(name)
+        again = oracle.perplexity(oracle_model(name), ids, 512, 8, bos)
         assert wanted is None or abs(again - wanted) < 1e-4 * wanted, f"values.json says {wanted}, the oracle {again}"
         wanted = again
     if wanted is None:
@@ -90,39 +85,38 @@ def perplexity(name):
         assert abs(found / wanted - 1) <= within, f"{profile}: {found} is not within {within:.2%} of {wanted}"
 
 
-def regret(name, prompt, text):
-    """How much log-probability the worst choice of a greedy text gives away, by the oracle, and where."""
-    begun, ids = (tokenize(model(name), part) for part in (prompt, prompt + text))
-    if ids[: len(begun)] != begun:      # prompt and text grew together at the seam: count from the first difference
-        begun = begun[:-1]
-    rows = oracle.log_softmax(oracle.logits(oracle_model(name), ids[:-1], len(begun) - 1))
-    lost = rows.max(-1) - rows[np.arange(len(rows)), ids[len(begun) :]]
-    return float(lost.max()), len(begun) + int(lost.argmax())
+def regret(name, prompt, answer):
+    """How much log-probability the worst choice of a greedy answer gives away, by the oracle, and which one it is."""
+    rows = oracle.log_softmax(oracle.logits(oracle_model(name), (prompt + answer)[:-1], len(prompt) - 1))
+    lost = rows.max(-1) - rows[np.arange(len(rows)), answer]
+    return float(lost.max()), int(lost.argmax())
 
 
 def greedy(name):
     """The golden texts come from an engine that rounds to 8 bits too, so where ours differ the oracle is the judge.
 
     int16: every choice of ours is the oracle's best, or as good as it.  int8: the worst choice gives away no more than
-    the golden texts' own worst (0.31), with some room.
+    the golden texts' own worst (0.31), with some room.  The tokens are those that were chosen, from the daemon: the
+    text alone may be cut into others.
     """
     stem = MODEL_FILES[name][: -len(".gguf")]
     golden = load_json(os.path.join(cases.folder("TENON_TEST_GOLDEN"), f"greedy-{stem}.json"))["greedy"]
     wrong = []
     for profile, allowed in REGRET.items():
         equal, worst = 0, 0.0
-        for one in golden:
-            out, _ = tenon("run", "-m", model(name), "-p", one["prompt"], "-n", TOKENS, "--temp", 0,
-                           "--activations", profile)
-            # The tool that made the golden file ends each text with line feeds of its own.
-            ours, wanted = out.decode().rstrip("\n"), one["continuation"].rstrip("\n")
-            if ours == wanted:
-                equal += 1
-                continue
-            lost, at = regret(name, one["prompt"], ours)
-            worst = max(worst, lost)
-            if lost > allowed:
-                wrong.append(f"{profile}: {one['prompt']!r} {ours!r}, not {wanted!r}: token {at} gives away {lost:.3f}")
+        with Daemon(model(name), options=["--activations", profile]) as d, d.peer() as p:
+            for one in golden:
+                text, ids, _ = p.ask(one["prompt"], TOKENS)
+                # The tool that made the golden file ends each text with line feeds of its own.
+                ours, wanted = text.decode().rstrip("\n"), one["continuation"].rstrip("\n")
+                if ours == wanted:
+                    equal += 1
+                    continue
+                lost, at = regret(name, tokenize(model(name), one["prompt"]), ids)
+                worst = max(worst, lost)
+                if lost > allowed:
+                    wrong.append(f"{profile}: {one['prompt']!r} {ours!r}, not {wanted!r}: token {at} of the answer "
+                                 f"gives away {lost:.3f}")
         print(f"  {name} {profile}: {equal} of {len(golden)} texts equal, in the others the worst choice gives away "
               f"{worst:.3f}")
     assert not wrong, "\n".join(wrong)
