@@ -180,10 +180,21 @@ static void hash_group(struct load *l, const struct piece *p, uint32_t group, co
     atomic_fetch_add_explicit(&l->checksum, hash64(packed, bytes, seed), memory_order_relaxed);
 }
 
+/* Makes sure of the pages just ahead of the writing: one that cannot be had is an error, and reads go on meanwhile. */
+static int populate(const struct load *l, const struct piece *p, uint64_t bytes, struct error *error)
+{
+    struct arena *a = l->w->arenas[p->node];
+
+    return arena_populate(a, (uint64_t)(weights_group(l->w, p->index, p->group_first, p->node) - a->base), bytes, error);
+}
+
 static int pack_piece(struct load *l, const struct piece *p, const uint8_t *data, struct error *error)
 {
     const struct model_matrix *x = &l->w->model->matrices[p->index];
+    int r = populate(l, p, p->group_count * x->group_bytes, error);
 
+    if (r < 0)
+        return r;
     for (uint32_t i = 0; i < p->group_count; i++) {
         uint32_t g = p->group_first + i;
         uint32_t n_rows = (uint32_t)min_u64(KERNEL_GROUP_ROWS, x->rows - (uint64_t)g * KERNEL_GROUP_ROWS);
@@ -247,20 +258,11 @@ static int consume(struct load *l, uint32_t worker, uint32_t lane, struct error 
 static void load_worker(void *arg, uint32_t worker)
 {
     struct load *l = arg;
-    uint32_t node = l->w->plan->workers[worker].node;
-    const struct plan_node *n = &l->w->plan->nodes[node];
     struct error error = ERROR_NULL;
-    int r;
+    int r = consume(l, worker, l->w->plan->workers[worker].node, &error);
 
-    r = arena_populate_share(l->w->arenas[node], worker - n->worker_first, n->worker_count, &error);
     if (r < 0)
         fail(l, r, &error);
-    workers_barrier(l->workers, worker);        /* nobody writes into pages that nobody has made sure of */
-    if (atomic_load(&l->result) == 0) {
-        r = consume(l, worker, node, &error);
-        if (r < 0)
-            fail(l, r, &error);
-    }
 }
 
 static int make_arenas(struct weights *w, const struct weights_config *config, struct error *error)
