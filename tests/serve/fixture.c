@@ -19,6 +19,8 @@
 #include "src/base/clock.h"
 #include "tests/serve/fixture.h"
 
+#define WAIT_MS 20000               /* for what comes soon on a quiet machine */
+
 static uint32_t count_fds(void)
 {
     DIR *dir = opendir("/proc/self/fd");
@@ -62,7 +64,7 @@ struct fixture *fixture_new(void)
     f->config = (struct door_config){ .models = f->models, .model_count = 1, .listener_count = 2, .boot_id = 7,
                                       .limits = LIMITS_DEFAULT, .log_level = LOG_LEVEL_ERROR,
                                       .hooks = { .arg = f, .signal = on_signal, .serving = on_serving } };
-    f->drain_deadline_ms = 5000;
+    f->drain_deadline_ms = WAIT_MS;
     return f;
 }
 
@@ -129,13 +131,13 @@ void fixture_end(struct fixture *f, int expected)
 
 void fixture_stop(struct fixture *f)
 {
-    fixture_drain(f, 5000);
+    fixture_drain(f, WAIT_MS);
     fixture_end(f, 0);
 }
 
 bool reaches_u32(_Atomic uint32_t *value, uint32_t wanted)
 {
-    for (int i = 0; i < 5000 && *value != wanted; i++)
+    for (int i = 0; i < WAIT_MS && *value != wanted; i++)
         usleep(1000);
     return *value == wanted;
 }
@@ -144,7 +146,7 @@ bool settles_u32(_Atomic uint32_t *value, uint32_t wanted)
 {
     int steady = 0;
 
-    for (int i = 0; i < 5000 && steady < 100; i++) {
+    for (int i = 0; i < WAIT_MS && steady < 100; i++) {
         steady = *value == wanted ? steady + 1 : 0;
         usleep(1000);
     }
