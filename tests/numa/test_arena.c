@@ -545,15 +545,12 @@ static void test_memlock(void **state)
 static struct arena *inherited;
 
 /* Arenas are not inherited: in a child their addresses are empty. */
+/* mincore() knows of no mapping there: a touch would be SIGSEGV, which a thread sanitizer handles its own way. */
 static int child_looks(void)
 {
-    struct sigaction action = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO };
+    unsigned char there;
 
-    sigaction(SIGSEGV, &action, NULL);
-    fault_code = 0;
-    if (sigsetjmp(fault_jump, 1) == 0)
-        (void)*(volatile uint8_t *)inherited->base;
-    return fault_code == SEGV_MAPERR ? 0 : 1;
+    return mincore(inherited->base, 4096, &there) < 0 && errno == ENOMEM ? 0 : 1;
 }
 
 static void test_not_inherited(void **state)
