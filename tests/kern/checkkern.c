@@ -7,6 +7,7 @@
  */
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "kernels/cpu.h"
@@ -82,8 +83,9 @@ static int run(struct harness *h, const char *only, int bench)
 int main(int argc, char **argv)
 {
     static struct harness h;
-    const char *only = NULL;
+    const char *only = NULL, *lengthy = getenv("TENON_TEST_LONG");
     int bench = 0;
+    h.exhaustive = lengthy && strcmp(lengthy, "0") != 0;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--bench") == 0)
             bench = 1;
