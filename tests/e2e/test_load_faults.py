@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Loading where something is wrong: with the file, or with the host.  A clear error or a step down, never a crash."""
+import mmap
 import os
+import re
+import resource
 import shutil
 import sys
 import threading
@@ -11,7 +14,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "harness"))
 import pages
 import sandbox
-from cases import Skip, TENON, case, cases_for, main, model, temporary, tenon
+from cases import Skip, TENON, case, cases_for, generated, main, model, temporary, tenon
+from peer import Daemon
 
 PROMPT = "The capital of France is Paris. The capital of Italy is"
 WANTED = [b" Rome"]
@@ -34,6 +38,41 @@ def refused(path, *words, code=1, **how):
     assert not words or any(w in text for w in words), text
     assert pages.read("free_hugepages") == before
     return text
+
+
+def reads_directly(path):
+    """None, or why an aligned read past the page cache fails: asked of the kernel, not of the loader."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECT)
+        try:
+            return None if os.preadv(fd, [mmap.mmap(-1, 4096)], 0) == 4096 else "a short read"
+        finally:
+            os.close(fd)
+    except OSError as e:
+        return e.strerror
+
+
+@case
+def fastest_way_is_taken():
+    """Where this file system can read directly, the loader does: io_uring, registered buffers, 32 reads at once."""
+    with temporary() as here:
+        path = generated(here, "llama", "layers=7", "embedding=1024", "feed_forward=4096", "heads=16", "type=Q8_0")
+        refusal = reads_directly(path)
+        if refusal:
+            raise Skip(f"no direct I/O in the build folder: {refusal}")
+        with Daemon(path) as d:
+            d.wait_until("the line that says how it was read", lambda: ", checksum " in d.said(), 5)
+            said = d.said()
+        way = re.search(r" GB/s; io_uring, O_DIRECT(, registered buffers)?, depth (\d+)\), checksum ", said)
+        assert way and int(way[2]) >= 32, said
+        if not way[1] and not may_lock(64 << 20):
+            raise Skip("may not lock 64 MiB, which registered buffers need; the rest is right")
+        assert way[1], said
+
+
+def may_lock(size):
+    limit = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0]
+    return os.geteuid() == 0 or limit == resource.RLIM_INFINITY or limit >= size
 
 
 @cases_for([4, 1000, 1_500_000, 50_000_000, 98_362_431])

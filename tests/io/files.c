@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "tests/io/fake_source.h"
@@ -26,6 +27,34 @@ int make_file(uint64_t size)
         at += n;
     }
     return fd;
+}
+
+bool direct_works(int fd)
+{
+    void *block = aligned_alloc(4096, 4096);
+    char path[64];
+    int direct;
+    bool works;
+
+    check(block);
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    direct = open(path, O_RDONLY | O_DIRECT | O_CLOEXEC);
+    works = direct >= 0 && pread(direct, block, 4096, 0) > 0;
+    if (direct >= 0)
+        close(direct);
+    free(block);
+    return works;
+}
+
+bool locking_works(uint64_t bytes)
+{
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    bool works;
+
+    check(memory != MAP_FAILED);
+    works = mlock(memory, bytes) == 0;
+    munmap(memory, bytes);
+    return works;
 }
 
 bool piece_is_right(const struct loader_piece *piece)
