@@ -3,6 +3,7 @@
 import contextlib
 import glob
 import os
+import time
 
 from cases import Skip
 
@@ -34,8 +35,11 @@ def _write(path, value):
 
 
 @contextlib.contextmanager
-def at_least(free):
-    """Raises the first node's pool until `free` pages are free; what was added is given back."""
+def at_least(free, or_fewer=False):
+    """Raises the first node's pool until `free` pages are free; what was added is given back.
+
+    Where the kernel gives fewer, the case is skipped, or goes on with them.
+    """
     path = first_pool()
     with open(path, encoding="ascii") as f:
         before = int(f.read())
@@ -45,7 +49,7 @@ def at_least(free):
         _write(path, before + added)
     try:
         with open(path.replace("nr_hugepages", "free_hugepages"), encoding="ascii") as f:
-            if int(f.read()) < free:
+            if int(f.read()) < free and not or_fewer:
                 raise Skip(f"the kernel does not give {free} pages of 2 MiB")
         yield
     finally:
@@ -58,11 +62,18 @@ def at_least(free):
 def taken():
     """No page of the pools is free meanwhile: they are held by a mapping of ours, the pools stay as they are."""
     import mmap     # pylint: disable=import-outside-toplevel
-    free = read("free_hugepages")
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x40000      # MAP_HUGETLB
     held = None
-    if free:
-        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x40000      # MAP_HUGETLB
-        held = mmap.mmap(-1, free << 21, flags=flags)
+    for _ in range(100):        # some that are free may be promised to others, who take or leave them soon
+        free = read("free_hugepages")
+        try:
+            held = mmap.mmap(-1, free << 21, flags=flags) if free else None
+            break
+        except OSError:
+            time.sleep(0.05)
+    else:
+        raise Skip("others take and leave huge pages at the same time")
+    if held is not None:
         for at in range(0, free << 21, 1 << 21):
             held[at] = 1
     try:
