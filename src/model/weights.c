@@ -184,8 +184,9 @@ static void hash_group(struct load *l, const struct piece *p, uint32_t group, co
 static int populate(const struct load *l, const struct piece *p, uint64_t bytes, struct error *error)
 {
     struct arena *a = l->w->arenas[p->node];
+    const uint8_t *first = weights_group(l->w, p->index, p->group_first, p->node);
 
-    return arena_populate(a, (uint64_t)(weights_group(l->w, p->index, p->group_first, p->node) - a->base), bytes, error);
+    return arena_populate(a, (uint64_t)(first - a->base), bytes, error);
 }
 
 static int pack_piece(struct load *l, const struct piece *p, const uint8_t *data, struct error *error)
