@@ -2,9 +2,10 @@
 #pragma once
 
 /*
- * More columns than TILE: a segment of a row group is taken apart once, then tiles of up to COLUMNS_MAX columns read
- * it from the nearest cache.  Twelve chains and two vpdpbusd a cycle of five cycles' latency: no step waits for its own
- * last one.  Columns are shared out evenly, so that a tile has half of the most at least.
+ * More columns than TILE: a segment is taken apart once, then tiles read it from the nearest cache.  A tile is one row
+ * group by up to COLUMNS_MAX columns, or two by half as many, which loads less per product.  Twelve chains and two
+ * vpdpbusd a cycle of five cycles' latency: no step waits for its own last one.  Columns are shared out evenly, so that
+ * a tile has half of the most at least.
  */
 
 #include "kernels/avx512/tile.h"
@@ -12,10 +13,11 @@
 /* A segment times a few tokens; @x is at the segment's first k.  @open is what the type's file makes of weights. */
 typedef void segment_fn(const void *open, uint32_t k, const struct columns *x, int is_first, float *y, size_t y_stride);
 
-/* Copies of one tile by number of tokens. */
+/* Copies of one tile by number of tokens, from half of the most on. */
 struct many {
-    segment_fn *narrow[COLUMNS_MAX + 1];        /* one column to a token: 5 .. 12 tokens */
-    segment_fn *wide[COLUMNS_MAX / 2 + 1];      /* two columns to a token: 3 .. 6 tokens */
+    uint32_t most;                              /* columns */
+    segment_fn *narrow[COLUMNS_MAX + 1];        /* one column to a token */
+    segment_fn *wide[COLUMNS_MAX / 2 + 1];      /* two columns to a token */
 };
 
 /* All tokens of one segment that is open: @k values from @first on. */
@@ -23,7 +25,7 @@ INLINE void run_segment(const struct many *many, const void *open, const struct 
                         uint32_t k, uint32_t token_first, uint32_t tokens, float *y, size_t y_stride)
 {
     const int wide = act->columns == 2;
-    const uint32_t most = wide ? COLUMNS_MAX / 2 : COLUMNS_MAX;
+    const uint32_t most = wide ? many->most / 2 : many->most;
     segment_fn *const *fn = wide ? many->wide : many->narrow;
     uint32_t parts = (tokens + most - 1) / most;
     for (uint32_t t = 0, n; t < tokens; t += n, parts--) {
@@ -54,7 +56,22 @@ INLINE void run_segment(const struct many *many, const void *open, const struct 
     MANY_COPY(segment, name, type, 5, 1)                                                                               \
     MANY_COPY(segment, name, type, 6, 1)                                                                               \
     static const struct many many_##name = {                                                                           \
+        12,                                                                                                            \
         { NULL, NULL, NULL, NULL, NULL, many_##name##_5_0, many_##name##_6_0, many_##name##_7_0, many_##name##_8_0,    \
           many_##name##_9_0, many_##name##_10_0, many_##name##_11_0, many_##name##_12_0 },                             \
         { NULL, NULL, NULL, many_##name##_3_1, many_##name##_4_1, many_##name##_5_1, many_##name##_6_1 },              \
+    };
+
+/* The same for two row groups: segment_pair(type, ..., tokens, wide). */
+#define PAIR_COPIES(segment, name, type)                                                                               \
+    MANY_COPY(segment, name, type, 3, 0)                                                                               \
+    MANY_COPY(segment, name, type, 4, 0)                                                                               \
+    MANY_COPY(segment, name, type, 5, 0)                                                                               \
+    MANY_COPY(segment, name, type, 6, 0)                                                                               \
+    MANY_COPY(segment, name, type, 2, 1)                                                                               \
+    MANY_COPY(segment, name, type, 3, 1)                                                                               \
+    static const struct many many_##name = {                                                                           \
+        6,                                                                                                             \
+        { NULL, NULL, NULL, many_##name##_3_0, many_##name##_4_0, many_##name##_5_0, many_##name##_6_0 },              \
+        { NULL, NULL, many_##name##_2_1, many_##name##_3_1 },                                                          \
     };

@@ -46,45 +46,80 @@ static void open_segment(enum tensor_type type, const uint8_t *packed, uint32_t 
     }
 }
 
-/* @with_m: m and no offset; else an offset and no m. */
-INLINE void segment(const int with_m, const struct open_segment *open, uint32_t k, const struct columns *first,
-                    int is_first, float *y, size_t y_stride, const int tokens, const int wide)
+/* Block @b of one row group or of two. */
+INLINE void add_block(const int with_m, const struct open_segment *open, uint32_t b, const struct quads *x,
+                      const struct sums_32 *sums, __m512 s[2][COLUMNS_MAX], int groups, int tokens, int wide)
 {
     const int columns = wide ? 2 * tokens : tokens;
-    const uint32_t blocks = k / 32;
-    struct quads x = quads_of(first, columns);
-    struct sums_32 sums;
-    __m512 s[COLUMNS_MAX];
-#pragma GCC unroll 12
-    for (int t = 0; t < tokens; t++)
-        s[t] = _mm512_setzero_ps();
-    read_sums(first, blocks, open->offset, with_m, tokens, wide, &sums);
-    for (uint32_t b = 0; b < blocks; b++, step_quads(&x, 32, columns)) {
-        __m512i sum[COLUMNS_MAX];
-        start_block(sum, &sums, b, !with_m, columns);
+    __m512i sum[2][COLUMNS_MAX];
+#pragma GCC unroll 2
+    for (int g = 0; g < groups; g++)
+        start_block(sum[g], sums, b, !with_m, columns);
 #pragma GCC unroll 8
-        for (size_t i = 0; i < 8; i++)
-            add_quad(sum, load_line(open->q[b][i]), &x, 4 * i, columns);
-        add_floats(s, _mm512_load_ps(open->d[b]), &sums, b, sum, tokens, wide);
-        if (with_m)
-            add_mins(s, _mm512_load_ps(open->m[b]), &sums, b, tokens);
+    for (size_t i = 0; i < 8; i++) {
+        if (groups == 2)
+            add_quad_pair(sum, load_line(open[0].q[b][i]), load_line(open[1].q[b][i]), x, 4 * i, columns);
+        else
+            add_quad(sum[0], load_line(open->q[b][i]), x, 4 * i, columns);
     }
-    merge_segment(s, tokens, is_first, y, y_stride);
+#pragma GCC unroll 2
+    for (int g = 0; g < groups; g++) {
+        add_floats(s[g], _mm512_load_ps(open[g].d[b]), sums, b, sum[g], tokens, wide);
+        if (with_m)
+            add_mins(s[g], _mm512_load_ps(open[g].m[b]), sums, b, tokens);
+    }
 }
 
-MANY_COPIES(segment, offset, 0)
-MANY_COPIES(segment, m, 1)
+/* @with_m: m and no offset; else an offset and no m. */
+INLINE void segment(const int with_m, const struct open_segment *open, uint32_t k, const struct columns *first,
+                    int is_first, float *y, size_t y_stride, const int groups, const int tokens, const int wide)
+{
+    const int columns = wide ? 2 * tokens : tokens;
+    struct quads x = quads_of(first, columns);
+    struct sums_32 sums;
+    __m512 s[2][COLUMNS_MAX];
+#pragma GCC unroll 2
+    for (int g = 0; g < groups; g++)
+#pragma GCC unroll 12
+        for (int t = 0; t < tokens; t++)
+            s[g][t] = _mm512_setzero_ps();
+    read_sums(first, k / 32, open->offset, with_m, tokens, wide, &sums);
+    for (uint32_t b = 0; b < k / 32; b++, step_quads(&x, 32, columns))
+        add_block(with_m, open, b, &x, &sums, s, groups, tokens, wide);
+#pragma GCC unroll 2
+    for (int g = 0; g < groups; g++)
+        merge_segment(s[g], tokens, is_first, y + g * (int)ROWS, y_stride);
+}
 
+#define SEGMENT_ONE(with_m, open, k, x, is_first, y, y_stride, tokens, wide)                                           \
+    segment(with_m, open, k, x, is_first, y, y_stride, 1, tokens, wide)
+#define SEGMENT_PAIR(with_m, open, k, x, is_first, y, y_stride, tokens, wide)                                          \
+    segment(with_m, open, k, x, is_first, y, y_stride, 2, tokens, wide)
+
+MANY_COPIES(SEGMENT_ONE, offset, 0)
+MANY_COPIES(SEGMENT_ONE, m, 1)
+PAIR_COPIES(SEGMENT_PAIR, pair_offset, 0)
+PAIR_COPIES(SEGMENT_PAIR, pair_m, 1)
+
+static const struct many *const copies[2][2] = {        /* [has_m][groups - 1] */
+    { &many_offset, &many_pair_offset }, { &many_m, &many_pair_m },
+};
+
+/* Two row groups at a time, and one that is left. */
 void kernel_avx512_many_32(enum tensor_type type, const uint8_t *packed, uint32_t groups, const struct kernel_act *x,
                            uint32_t token_first, uint32_t tokens, float *y, size_t y_stride)
 {
-    struct open_segment open;
-    for (uint32_t g = 0; g < groups; g++, y += ROWS) {
+    const size_t group_bytes = kernel_group_bytes(type, x->k);
+    struct open_segment open[2];
+    for (uint32_t g = 0, n; g < groups; g += n, y += n * ROWS) {
+        const uint8_t *p = packed + g * group_bytes;
+        n = groups - g < 2 ? 1 : 2;
         for (uint32_t first = 0; first < x->k; first += KERNEL_SEGMENT) {
             uint32_t k = x->k - first < KERNEL_SEGMENT ? x->k - first : KERNEL_SEGMENT;
-            open_segment(type, packed, k / 32, &open);
-            run_segment(has_m(type) ? &many_m : &many_offset, &open, x, first, k, token_first, tokens, y, y_stride);
-            packed += (size_t)(k + 63) / 64 * kernel_layouts[type].record_bytes;
+            for (uint32_t i = 0; i < n; i++)
+                open_segment(type, p + i * group_bytes, k / 32, &open[i]);
+            run_segment(copies[has_m(type)][n - 1], open, x, first, k, token_first, tokens, y, y_stride);
+            p += (size_t)(k + 63) / 64 * kernel_layouts[type].record_bytes;
         }
     }
 }

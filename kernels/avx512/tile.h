@@ -105,6 +105,18 @@ INLINE void add_quad(__m512i sum[COLUMNS_MAX], __m512i w, const struct quads *x,
         sum[c] = add_products(sum[c], w, quad_of(x, c) + at);
 }
 
+/* The same for two row groups, which share each broadcast. */
+INLINE void add_quad_pair(__m512i sum[2][COLUMNS_MAX], __m512i w0, __m512i w1, const struct quads *x, size_t at,
+                          int columns)
+{
+#pragma GCC unroll 6
+    for (int c = 0; c < columns; c++) {
+        __m512i q = broadcast_u32(quad_of(x, c) + at);
+        sum[0][c] = _mm512_dpbusd_epi32(sum[0][c], w0, q);
+        sum[1][c] = _mm512_dpbusd_epi32(sum[1][c], w1, q);
+    }
+}
+
 /* Sixteen sums of activations times @factor, as 32-bit integers. */
 INLINE void times_sums_16(const int16_t *s, int32_t factor, int32_t ret[16])
 {
