@@ -10,6 +10,18 @@
 
 #include "kernels/avx512/tile.h"
 
+/* add_quad() for two row groups, which share each broadcast. */
+INLINE void add_quad_pair(__m512i sum[2][COLUMNS_MAX], __m512i w0, __m512i w1, const struct quads *x, size_t at,
+                          int columns)
+{
+#pragma GCC unroll 6
+    for (int c = 0; c < columns; c++) {
+        __m512i q = broadcast_u32(quad_of(x, c) + at);
+        sum[0][c] = _mm512_dpbusd_epi32(sum[0][c], w0, q);
+        sum[1][c] = _mm512_dpbusd_epi32(sum[1][c], w1, q);
+    }
+}
+
 /* A segment times a few tokens; @x is at the segment's first k.  @open is what the type's file makes of weights. */
 typedef void segment_fn(const void *open, uint32_t k, const struct columns *x, int is_first, float *y, size_t y_stride);
 
@@ -20,18 +32,29 @@ struct many {
     segment_fn *wide[COLUMNS_MAX / 2 + 1];      /* two columns to a token */
 };
 
-/* All tokens of one segment that is open: @k values from @first on. */
-INLINE void run_segment(const struct many *many, const void *open, const struct kernel_act *act, uint32_t first,
-                        uint32_t k, uint32_t token_first, uint32_t tokens, float *y, size_t y_stride)
+/* How tokens are shared out: in so many tiles, of which the next one takes so many of what is left. */
+INLINE uint32_t parts_of(const struct many *many, const struct kernel_act *act, uint32_t tokens)
 {
-    const int wide = act->columns == 2;
-    const uint32_t most = wide ? many->most / 2 : many->most;
-    segment_fn *const *fn = wide ? many->wide : many->narrow;
-    uint32_t parts = (tokens + most - 1) / most;
-    for (uint32_t t = 0, n; t < tokens; t += n, parts--) {
+    uint32_t most = many->most / act->columns;
+    return (tokens + most - 1) / most;
+}
+
+INLINE uint32_t next_part(uint32_t left, uint32_t parts) { return (left + parts - 1) / parts; }
+
+/*
+ * All tokens of one segment that is open: @k values from @first on.  @many[1] is for the tiles whose bit is set in
+ * @second.
+ */
+INLINE void run_segment(const struct many *const many[2], uint64_t second, const void *open,
+                        const struct kernel_act *act, uint32_t first, uint32_t k, uint32_t token_first, uint32_t tokens,
+                        float *y, size_t y_stride)
+{
+    uint32_t parts = parts_of(many[0], act, tokens);
+    for (uint32_t t = 0, n; t < tokens; t += n, parts--, second >>= 1) {
+        const struct many *m = many[second & 1];
         struct columns x = columns_at(act, token_first + t, first);
-        n = (tokens - t + parts - 1) / parts;
-        fn[n](open, k, &x, first == 0, y + (size_t)t * y_stride, y_stride);
+        n = next_part(tokens - t, parts);
+        (act->columns == 2 ? m->wide : m->narrow)[n](open, k, &x, first == 0, y + (size_t)t * y_stride, y_stride);
     }
 }
 

@@ -28,21 +28,26 @@ INLINE void open_record(const enum tensor_type type, const uint8_t *record, stru
     }
 }
 
-INLINE void open_records(const enum tensor_type type, const uint8_t *record, uint32_t blocks, struct open_segment *ret)
+INLINE void open_records(const enum tensor_type type, const uint8_t *record, uint32_t blocks, size_t ahead,
+                         struct open_segment *ret)
 {
+    const uint32_t bytes = kernel_layouts[type].record_bytes;
     ret->offset = offset_of(type);
-    for (uint32_t b = 0; b < blocks; b += 2, record += kernel_layouts[type].record_bytes)
+    for (uint32_t b = 0; b < blocks; b += 2, record += bytes) {
+        fetch_ahead(record, bytes, ahead);
         open_record(type, record, ret, b);
+    }
 }
 
-static void open_segment(enum tensor_type type, const uint8_t *packed, uint32_t blocks, struct open_segment *ret)
+static void open_segment(enum tensor_type type, const uint8_t *packed, uint32_t blocks, size_t ahead,
+                         struct open_segment *ret)
 {
     switch ((int)type) {
-    case TENSOR_Q4_0: open_records(TENSOR_Q4_0, packed, blocks, ret); break;
-    case TENSOR_Q4_1: open_records(TENSOR_Q4_1, packed, blocks, ret); break;
-    case TENSOR_Q5_0: open_records(TENSOR_Q5_0, packed, blocks, ret); break;
-    case TENSOR_Q5_1: open_records(TENSOR_Q5_1, packed, blocks, ret); break;
-    default: open_records(TENSOR_Q8_0, packed, blocks, ret); break;
+    case TENSOR_Q4_0: open_records(TENSOR_Q4_0, packed, blocks, ahead, ret); break;
+    case TENSOR_Q4_1: open_records(TENSOR_Q4_1, packed, blocks, ahead, ret); break;
+    case TENSOR_Q5_0: open_records(TENSOR_Q5_0, packed, blocks, ahead, ret); break;
+    case TENSOR_Q5_1: open_records(TENSOR_Q5_1, packed, blocks, ahead, ret); break;
+    default: open_records(TENSOR_Q8_0, packed, blocks, ahead, ret); break;
     }
 }
 
@@ -107,7 +112,7 @@ static const struct many *const copies[2][2] = {        /* [has_m][groups - 1] *
 
 /* Two row groups at a time, and one that is left. */
 void kernel_avx512_many_32(enum tensor_type type, const uint8_t *packed, uint32_t groups, const struct kernel_act *x,
-                           uint32_t token_first, uint32_t tokens, float *y, size_t y_stride)
+                           uint32_t token_first, uint32_t tokens, float *y, size_t y_stride, size_t ahead)
 {
     const size_t group_bytes = kernel_group_bytes(type, x->k);
     struct open_segment open[2];
@@ -116,10 +121,11 @@ void kernel_avx512_many_32(enum tensor_type type, const uint8_t *packed, uint32_
         n = groups - g < 2 ? 1 : 2;
         for (uint32_t first = 0; first < x->k; first += KERNEL_SEGMENT) {
             uint32_t k = x->k - first < KERNEL_SEGMENT ? x->k - first : KERNEL_SEGMENT;
+            size_t bytes = (size_t)(k + 63) / 64 * kernel_layouts[type].record_bytes;
             for (uint32_t i = 0; i < n; i++)
-                open_segment(type, p + i * group_bytes, k / 32, &open[i]);
-            run_segment(copies[has_m(type)][n - 1], open, x, first, k, token_first, tokens, y, y_stride);
-            p += (size_t)(k + 63) / 64 * kernel_layouts[type].record_bytes;
+                open_segment(type, p + i * group_bytes, k / 32, ahead ? bytes : 0, &open[i]);
+            run_segment(&copies[has_m(type)][n - 1], 0, open, x, first, k, token_first, tokens, y, y_stride);
+            p += bytes;
         }
     }
 }

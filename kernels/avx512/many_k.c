@@ -39,11 +39,14 @@ INLINE void open_part(const enum tensor_type type, const uint8_t *record, const 
         store_line(ret->start[part], scale_pairs(type, record, part));
 }
 
-INLINE void open_records(const enum tensor_type type, const uint8_t *record, uint32_t records, struct open_record *ret)
+INLINE void open_records(const enum tensor_type type, const uint8_t *record, uint32_t records, size_t ahead,
+                         struct open_record *ret)
 {
-    for (uint32_t r = 0; r < records; r++, record += kernel_layouts[type].record_bytes, ret++) {
+    const uint32_t bytes = kernel_layouts[type].record_bytes;
+    for (uint32_t r = 0; r < records; r++, record += bytes, ret++) {
         int8_t scales[16][ROWS] __attribute__((aligned(64)));
         const uint16_t *d = d_of(type, record);
+        fetch_ahead(record, bytes, ahead);
         if (type == TENSOR_Q3_K)
             unpack_scales_q3_k((const struct packed_q3_k *)record, scales);
         for (int part = 0; part < 4; part++)
@@ -54,14 +57,15 @@ INLINE void open_records(const enum tensor_type type, const uint8_t *record, uin
     }
 }
 
-static void open_segment(enum tensor_type type, const uint8_t *packed, uint32_t records, struct open_record *ret)
+static void open_segment(enum tensor_type type, const uint8_t *packed, uint32_t records, size_t ahead,
+                         struct open_record *ret)
 {
     switch ((int)type) {
-    case TENSOR_Q2_K: open_records(TENSOR_Q2_K, packed, records, ret); break;
-    case TENSOR_Q3_K: open_records(TENSOR_Q3_K, packed, records, ret); break;
-    case TENSOR_Q4_K: open_records(TENSOR_Q4_K, packed, records, ret); break;
-    case TENSOR_Q5_K: open_records(TENSOR_Q5_K, packed, records, ret); break;
-    default: open_records(TENSOR_Q6_K, packed, records, ret); break;
+    case TENSOR_Q2_K: open_records(TENSOR_Q2_K, packed, records, ahead, ret); break;
+    case TENSOR_Q3_K: open_records(TENSOR_Q3_K, packed, records, ahead, ret); break;
+    case TENSOR_Q4_K: open_records(TENSOR_Q4_K, packed, records, ahead, ret); break;
+    case TENSOR_Q5_K: open_records(TENSOR_Q5_K, packed, records, ahead, ret); break;
+    default: open_records(TENSOR_Q6_K, packed, records, ahead, ret); break;
     }
 }
 
@@ -69,8 +73,17 @@ static void open_segment(enum tensor_type type, const uint8_t *packed, uint32_t 
 
 INLINE __m512i line_of(const void *line) { return _mm512_load_si512(line); }
 
-/* The integers of record @r; @x is at its first k and moves behind its last. */
-INLINE void add_ints(const enum tensor_type type, const struct open_record *u, struct quads *x,
+/* Q6_K keeps its scales for a multiplication of 32 bits. */
+INLINE __m512i scale_of(const enum tensor_type type, const int in_16, const int32_t scale[ROWS])
+{
+    return type == TENSOR_Q6_K && in_16 ? lower_half(line_of(scale)) : line_of(scale);
+}
+
+/*
+ * The integers of record @r; @x is at its first k and moves behind its last.  @in_16: the sums of sub-blocks fit 16
+ * bits.
+ */
+INLINE void add_ints(const enum tensor_type type, const int in_16, const struct open_record *u, struct quads *x,
                      const struct sums_k *sums, uint32_t r, int columns, __m512i sum[COLUMNS_MAX])
 {
     clear(sum, columns);
@@ -86,7 +99,7 @@ INLINE void add_ints(const enum tensor_type type, const struct open_record *u, s
 #pragma GCC unroll 4
         for (size_t i = 0; i < 4; i++)
             add_quad(p, line_of(u->q[4 * j + i]), x, 4 * i, columns);
-        add_scaled(type, sum, p, line_of(u->scale[j]), columns);
+        add_scaled(in_16, sum, p, scale_of(type, in_16, u->scale[j]), columns);
     }
 }
 
@@ -100,8 +113,9 @@ INLINE void add_mins(const enum tensor_type type, const struct open_record *u, c
         add_sums(sum, line_of(u->mins[i]), sums, 2 * (pairs * r + i), columns);
 }
 
-INLINE void segment(const enum tensor_type type, const struct open_record *u, uint32_t k, const struct columns *first,
-                    int is_first, float *y, size_t y_stride, const int tokens, const int wide)
+INLINE void segment(const enum tensor_type type, const int in_16, const struct open_record *u, uint32_t k,
+                    const struct columns *first, int is_first, float *y, size_t y_stride, const int tokens,
+                    const int wide)
 {
     const int columns = wide ? 2 * tokens : tokens;
     struct quads x = quads_of(first, columns);
@@ -113,7 +127,7 @@ INLINE void segment(const enum tensor_type type, const struct open_record *u, ui
     read_sums(type, first, k, tokens, wide, &sums);
     for (uint32_t r = 0; r < k / KERNEL_BLOCK; r++, u++) {
         __m512i sum[COLUMNS_MAX];
-        add_ints(type, u, &x, &sums, r, columns, sum);
+        add_ints(type, in_16, u, &x, &sums, r, columns, sum);
         add_joined(s, _mm512_load_ps(u->d), &sums, r, sum, 0, tokens, wide);
         if (has_mins(type)) {
             add_mins(type, u, &sums, r, columns, sum);
@@ -123,33 +137,83 @@ INLINE void segment(const enum tensor_type type, const struct open_record *u, ui
     merge_segment(s, tokens, is_first, y, y_stride);
 }
 
-MANY_COPIES(segment, q2_k, TENSOR_Q2_K)
-MANY_COPIES(segment, q3_k, TENSOR_Q3_K)
-MANY_COPIES(segment, q4_k, TENSOR_Q4_K)
-MANY_COPIES(segment, q5_k, TENSOR_Q5_K)
-MANY_COPIES(segment, q6_k, TENSOR_Q6_K)
+#define SEGMENT_16(type, open, k, x, is_first, y, y_stride, tokens, wide)                                              \
+    segment(type, 1, open, k, x, is_first, y, y_stride, tokens, wide)
+#define SEGMENT_32(type, open, k, x, is_first, y, y_stride, tokens, wide)                                              \
+    segment(type, 0, open, k, x, is_first, y, y_stride, tokens, wide)
 
-INLINE const struct many *many_of(enum tensor_type type)
+MANY_COPIES(SEGMENT_16, q2_k, TENSOR_Q2_K)
+MANY_COPIES(SEGMENT_16, q3_k, TENSOR_Q3_K)
+MANY_COPIES(SEGMENT_16, q4_k, TENSOR_Q4_K)
+MANY_COPIES(SEGMENT_16, q5_k, TENSOR_Q5_K)
+MANY_COPIES(SEGMENT_16, q6_k_16, TENSOR_Q6_K)
+MANY_COPIES(SEGMENT_32, q6_k, TENSOR_Q6_K)
+
+/* Q6_K: the second one is for sums that fit 16 bits. */
+static const struct many *const copies[TENSOR_TYPE_COUNT][2] = {
+    [TENSOR_Q2_K] = { &many_q2_k }, [TENSOR_Q3_K] = { &many_q3_k }, [TENSOR_Q4_K] = { &many_q4_k },
+    [TENSOR_Q5_K] = { &many_q5_k }, [TENSOR_Q6_K] = { &many_q6_k, &many_q6_k_16 },
+};
+
+/* --- when sums of Q6_K fit 16 bits --- */
+
+/* Looking costs a fifth of a row group's products, and pays where many of them follow. */
+#define LOOK_GROUPS 4u
+#define LOOK_SEGMENTS 64u
+#define LOOK_PARTS 64u
+
+/*
+ * A Q6_K sum of 16 k is at most 32 * (sum of 16 magnitudes).  65024 could occur; where every 16 magnitudes of a segment
+ * sum to 1023 at most, which they do unless values are as large as the largest of their 256, it fits.
+ */
+static int sums_fit(const int8_t *q, size_t stride, uint32_t columns, uint32_t k)
 {
-    switch ((int)type) {
-    case TENSOR_Q2_K: return &many_q2_k;
-    case TENSOR_Q3_K: return &many_q3_k;
-    case TENSOR_Q4_K: return &many_q4_k;
-    case TENSOR_Q5_K: return &many_q5_k;
-    default: return &many_q6_k;
+    __m512i largest = _mm512_setzero_si512();
+    for (uint32_t c = 0; c < columns; c++, q += stride) {
+        for (uint32_t i = 0; i < k; i += 64) {
+            __m512i magnitudes = _mm512_abs_epi8(_mm512_loadu_si512(q + i));
+            __m512i eights = _mm512_sad_epu8(magnitudes, _mm512_setzero_si512());
+            __m512i sixteens = _mm512_add_epi32(eights, _mm512_shuffle_epi32(eights, _MM_PERM_BADC));
+            largest = _mm512_max_epi32(largest, sixteens);
+        }
+    }
+    return _mm512_reduce_max_epi32(largest) <= 1023;
+}
+
+/* For each segment a bit for each tile of the first 64. */
+static void look(const struct kernel_act *x, uint32_t token_first, uint32_t tokens, uint64_t ret_fit[LOOK_SEGMENTS])
+{
+    for (uint32_t i = 0; i < LOOK_SEGMENTS && i * KERNEL_SEGMENT < x->k; i++) {
+        uint32_t first = i * KERNEL_SEGMENT, k = x->k - first < KERNEL_SEGMENT ? x->k - first : KERNEL_SEGMENT;
+        uint32_t parts = parts_of(&many_q6_k, x, tokens), left = tokens, n;
+        uint64_t fit = 0;
+        for (uint32_t p = 0; left && p < LOOK_PARTS; p++, parts--, left -= n) {
+            struct columns at = columns_at(x, token_first + tokens - left, first);
+            n = next_part(left, parts);
+            fit |= (uint64_t)sums_fit(at.q, at.k, n * x->columns, k) << p;
+        }
+        ret_fit[i] = fit;
     }
 }
 
+/* --- the whole --- */
+
 void kernel_avx512_many_k(enum tensor_type type, const uint8_t *packed, uint32_t groups, const struct kernel_act *x,
-                          uint32_t token_first, uint32_t tokens, float *y, size_t y_stride)
+                          uint32_t token_first, uint32_t tokens, float *y, size_t y_stride, size_t ahead)
 {
+    const int looked = type == TENSOR_Q6_K && groups >= LOOK_GROUPS;
     struct open_record open[SEGMENT_RECORDS];
+    uint64_t fit[LOOK_SEGMENTS];
+    if (looked)
+        look(x, token_first, tokens, fit);
     for (uint32_t g = 0; g < groups; g++, y += ROWS) {
         for (uint32_t first = 0; first < x->k; first += KERNEL_SEGMENT) {
-            uint32_t k = x->k - first < KERNEL_SEGMENT ? x->k - first : KERNEL_SEGMENT;
-            open_segment(type, packed, k / KERNEL_BLOCK, open);
-            run_segment(many_of(type), open, x, first, k, token_first, tokens, y, y_stride);
-            packed += (size_t)(k / KERNEL_BLOCK) * kernel_layouts[type].record_bytes;
+            uint32_t k = x->k - first < KERNEL_SEGMENT ? x->k - first : KERNEL_SEGMENT, i = first / KERNEL_SEGMENT;
+            size_t bytes = (size_t)(k / KERNEL_BLOCK) * kernel_layouts[type].record_bytes;
+            open_segment(type, packed, k / KERNEL_BLOCK, ahead ? bytes : 0, open);
+            run_segment(copies[type], looked && i < LOOK_SEGMENTS ? fit[i] : 0, open, x, first, k, token_first, tokens,
+                        y, y_stride);
+            packed += bytes;
         }
     }
 }

@@ -31,7 +31,7 @@ INLINE void add_ints(const enum tensor_type type, const uint8_t *record, const i
 #pragma GCC unroll 4
             for (int i = 0; i < 4; i++)
                 add_quad(p, quad_k(type, record, part, sub, i), x, 16 * (size_t)sub + 4 * (size_t)i, columns);
-            add_scaled(type, sum, p, scale_k(type, record, scales, part, sub), columns);
+            add_scaled(type != TENSOR_Q6_K, sum, p, scale_k(type, record, scales, part, sub), columns);
         }
     }
 }

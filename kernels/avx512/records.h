@@ -5,7 +5,7 @@
 
 #include "kernels/avx512/tile.h"
 
-#define LOWER_HALF 0xffff
+INLINE __m512i lower_half(__m512i v) { return _mm512_and_si512(v, _mm512_set1_epi32(0xffff)); }
 
 INLINE __m512i bytes_u32(const void *rows) { return _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)rows)); }
 INLINE __m512i bytes_s32(const void *rows) { return _mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)rows)); }
@@ -37,7 +37,7 @@ INLINE __m512i scale_k(const enum tensor_type type, const uint8_t *record, const
         return _mm512_and_si512(bytes_u32(((const struct packed_q2_k *)record)->part[part].scales[sub]),
                                 _mm512_set1_epi32(15));
     case TENSOR_Q3_K:
-        return _mm512_and_si512(bytes_s32(scales[4 * part + sub]), _mm512_set1_epi32(LOWER_HALF));
+        return lower_half(bytes_s32(scales[4 * part + sub]));
     case TENSOR_Q4_K: return bytes_u32(((const struct packed_q4_k *)record)->part[part].scales[sub / 2]);
     case TENSOR_Q5_K: return bytes_u32(((const struct packed_q5_k *)record)->part[part].scales[sub / 2]);
     default: return bytes_s32(((const struct packed_q6_k *)record)->part[part].scales[sub]);

@@ -63,14 +63,14 @@ INLINE void times_16(__m512i sum[COLUMNS_MAX], int columns)
         sum[c] = _mm512_slli_epi32(sum[c], 4);
 }
 
-/* sum += p * scale */
-INLINE void add_scaled(const enum tensor_type type, __m512i sum[COLUMNS_MAX], const __m512i p[COLUMNS_MAX],
+/* sum += p * scale; @in_16: p fits 16 bits, and the upper halves of @scale are zero. */
+INLINE void add_scaled(const int in_16, __m512i sum[COLUMNS_MAX], const __m512i p[COLUMNS_MAX],
                        __m512i scale, int columns)
 {
 #pragma GCC unroll 12
     for (int c = 0; c < columns; c++)
-        sum[c] = type == TENSOR_Q6_K ? _mm512_add_epi32(sum[c], _mm512_mullo_epi32(p[c], scale))
-                                     : _mm512_dpwssd_epi32(sum[c], p[c], scale);
+        sum[c] = in_16 ? _mm512_dpwssd_epi32(sum[c], p[c], scale)
+                       : _mm512_add_epi32(sum[c], _mm512_mullo_epi32(p[c], scale));
 }
 
 /* @k values from @x on, which is at the segment's first. */

@@ -105,16 +105,11 @@ INLINE void add_quad(__m512i sum[COLUMNS_MAX], __m512i w, const struct quads *x,
         sum[c] = add_products(sum[c], w, quad_of(x, c) + at);
 }
 
-/* The same for two row groups, which share each broadcast. */
-INLINE void add_quad_pair(__m512i sum[2][COLUMNS_MAX], __m512i w0, __m512i w1, const struct quads *x, size_t at,
-                          int columns)
+/* A prefetch does not fault, so the end of the weights needs no care. */
+INLINE void fetch_ahead(const uint8_t *record, uint32_t record_bytes, size_t ahead)
 {
-#pragma GCC unroll 6
-    for (int c = 0; c < columns; c++) {
-        __m512i q = broadcast_u32(quad_of(x, c) + at);
-        sum[0][c] = _mm512_dpbusd_epi32(sum[0][c], w0, q);
-        sum[1][c] = _mm512_dpbusd_epi32(sum[1][c], w1, q);
-    }
+    for (uint32_t i = 0; ahead && i < record_bytes; i += LINE)
+        _mm_prefetch((const char *)record + ahead + i, _MM_HINT_T1);
 }
 
 /* Sixteen sums of activations times @factor, as 32-bit integers. */

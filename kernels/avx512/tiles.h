@@ -15,7 +15,7 @@ typedef void tile_fn(const uint8_t *packed, uint32_t groups, const struct kernel
                      size_t y_stride, size_t ahead);
 
 typedef void many_fn(enum tensor_type type, const uint8_t *packed, uint32_t groups, const struct kernel_act *x,
-                     uint32_t token_first, uint32_t tokens, float *y, size_t y_stride);
+                     uint32_t token_first, uint32_t tokens, float *y, size_t y_stride, size_t ahead);
 
 /* Copies of one tile by number of tokens. */
 struct tiles {
@@ -24,13 +24,6 @@ struct tiles {
     tile_fn *narrow[TILE + 1];      /* one column to a token */
     tile_fn *wide[TILE / 2 + 1];    /* two columns to a token */
 };
-
-/* A prefetch does not fault, so the end of the weights needs no care. */
-INLINE void fetch_ahead(const uint8_t *record, uint32_t record_bytes, size_t ahead)
-{
-    for (uint32_t i = 0; ahead && i < record_bytes; i += LINE)
-        _mm_prefetch((const char *)record + ahead + i, _MM_HINT_T1);
-}
 
 /*
  * A few tokens: group after group, each read from memory.  Many: all tokens of a group, while its weights are in the
@@ -42,7 +35,7 @@ INLINE void run_tiles(const struct tiles *tiles, size_t group_bytes, const uint8
 {
     const int wide = x->columns == 2;
     if (tiles->many && tokens * x->columns > TILE) {
-        tiles->many(tiles->type, packed, groups, x, token_first, tokens, y, y_stride);
+        tiles->many(tiles->type, packed, groups, x, token_first, tokens, y, y_stride, ahead);
         return;
     }
     const uint32_t most = wide ? TILE / 2 : TILE;
@@ -92,6 +85,6 @@ INLINE void run_tiles(const struct tiles *tiles, size_t group_bytes, const uint8
     do {                                                                                                               \
         int ahead = ((traits) & KERNEL_TRAIT_AHEAD) != 0;                                                              \
         (ops)->matmul[type] = ahead ? matmul_##name##_ahead : matmul_##name;                                           \
-        (ops)->matmul_name[type] = ahead ? "matmul_" #name "_" format "_f32__avx512_16x4_ahead"                        \
-                                         : "matmul_" #name "_" format "_f32__avx512_16x4";                             \
+        (ops)->matmul_name[type] = ahead ? "matmul_" #name "_" format "_f32__avx512_16x12_ahead"                       \
+                                         : "matmul_" #name "_" format "_f32__avx512_16x12";                            \
     } while (0)
