@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Eight floats at a time: loads and stores that respect the end of a vector, and the functions of section 5. */
+/* Eight floats at a time: loads and stores that respect the end of a vector. */
 
 #include <immintrin.h>
 #include <stdint.h>
@@ -59,59 +59,25 @@ INLINE float lanes_tree16(__m256 low, __m256 high)
     return _mm_cvtss_f32(_mm_add_ss(q, _mm_shuffle_ps(q, q, 1)));
 }
 
-/* kernel_exp() */
-INLINE __m256 lanes_exp(__m256 x)
+/* --- what kernels/lanes/math.inc asks for --- */
+
+typedef __m256 lanes;
+#define LANES 8u
+
+INLINE lanes lanes_all(float x) { return _mm256_set1_ps(x); }
+INLINE lanes lanes_fma(lanes a, lanes b, lanes c) { return _mm256_fmadd_ps(a, b, c); }
+INLINE lanes lanes_least(lanes a, lanes b) { return _mm256_min_ps(a, b); }
+INLINE lanes lanes_most(lanes a, lanes b) { return _mm256_max_ps(a, b); }
+
+INLINE lanes lanes_below(lanes a, lanes b, lanes x, lanes y)
 {
-    const __m256 low = _mm256_set1_ps(-87.0f), magic = _mm256_set1_ps(0x1.8p23f), one = _mm256_set1_ps(1.0f);
-    __m256 c = _mm256_min_ps(_mm256_max_ps(x, low), _mm256_set1_ps(88.0f));
-    __m256 n = _mm256_sub_ps(_mm256_fmadd_ps(c, _mm256_set1_ps(0x1.715476p+0f), magic), magic);
-    __m256 r = _mm256_fmadd_ps(n, _mm256_set1_ps(-0x1.62e4p-1f), c);
-    r = _mm256_fmadd_ps(n, _mm256_set1_ps(-0x1.7f7d1cp-20f), r);
-    __m256 p = _mm256_set1_ps(0x1.6a53ecp-10f);
-    p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(0x1.123982p-7f));
-    p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(0x1.5558aap-5f));
-    p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(0x1.555492p-3f));
-    p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(0x1.fffffcp-2f));
-    p = _mm256_fmadd_ps(p, r, one);
-    p = _mm256_fmadd_ps(p, r, one);
-    __m256i bits = _mm256_add_epi32(_mm256_castps_si256(p), _mm256_slli_epi32(_mm256_cvtps_epi32(n), 23));
-    return _mm256_andnot_ps(_mm256_cmp_ps(x, low, _CMP_LT_OQ), _mm256_castsi256_ps(bits));
+    return _mm256_blendv_ps(y, x, _mm256_cmp_ps(a, b, _CMP_LT_OQ));
 }
 
-INLINE __m256 lanes_tanh(__m256 x)
-{
-    const __m256 sign = _mm256_set1_ps(-0.0f), one = _mm256_set1_ps(1.0f);
-    __m256 a = magnitude(x), s = _mm256_mul_ps(a, a);
-    __m256 p = _mm256_set1_ps(-0x1.828776p-8f);
-    p = _mm256_fmadd_ps(p, s, _mm256_set1_ps(0x1.54c3c2p-6f));
-    p = _mm256_fmadd_ps(p, s, _mm256_set1_ps(-0x1.b89abap-5f));
-    p = _mm256_fmadd_ps(p, s, _mm256_set1_ps(0x1.1109bep-3f));
-    p = _mm256_fmadd_ps(p, s, _mm256_set1_ps(-0x1.55553ep-2f));
-    __m256 small = _mm256_fmadd_ps(_mm256_mul_ps(p, s), a, a);
-    __m256 e = lanes_exp(_mm256_mul_ps(_mm256_set1_ps(-2.0f), a));
-    __m256 large = _mm256_div_ps(_mm256_sub_ps(one, e), _mm256_add_ps(one, e));
-    __m256 y = _mm256_blendv_ps(large, small, _mm256_cmp_ps(a, _mm256_set1_ps(0.6f), _CMP_LT_OQ));
-    return _mm256_or_ps(y, _mm256_and_ps(x, sign));
-}
+INLINE lanes lanes_sign(lanes x, lanes s) { return _mm256_or_ps(x, _mm256_and_ps(s, _mm256_set1_ps(-0.0f))); }
 
-/* kernel_softcap() */
-INLINE __m256 lanes_softcap(__m256 x, float cap)
+INLINE lanes lanes_times_2n(lanes x, lanes n)
 {
-    __m256 c = _mm256_set1_ps(cap);
-    return _mm256_mul_ps(c, lanes_tanh(_mm256_div_ps(x, c)));
-}
-
-/* x / (1 + exp(-z)) through exp(-|z|) */
-INLINE __m256 lanes_gate(__m256 x, __m256 z)
-{
-    __m256 e = lanes_exp(_mm256_or_ps(z, _mm256_set1_ps(-0.0f)));
-    __m256 negative = _mm256_cmp_ps(z, _mm256_setzero_ps(), _CMP_LT_OQ);
-    __m256 numerator = _mm256_blendv_ps(x, _mm256_mul_ps(x, e), negative);
-    return _mm256_div_ps(numerator, _mm256_add_ps(_mm256_set1_ps(1.0f), e));
-}
-
-INLINE __m256 lanes_gelu(__m256 x)
-{
-    __m256 z = _mm256_fmadd_ps(_mm256_mul_ps(x, x), _mm256_set1_ps(0x1.2444f2p-4f), _mm256_set1_ps(0x1.988454p+0f));
-    return lanes_gate(x, _mm256_mul_ps(x, z));
+    __m256i exponent = _mm256_slli_epi32(_mm256_cvtps_epi32(n), 23);
+    return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(x), exponent));
 }

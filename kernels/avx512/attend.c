@@ -4,6 +4,7 @@
 
 #include "kernels/avx512/avx512.h"
 #include "kernels/avx512/lanes.h"
+#include "kernels/lanes/math.inc"
 #include "kernels/scalar.h"
 
 #define POSITIONS KERNEL_KV_BLOCK
@@ -118,28 +119,7 @@ static void attend(const float *q, const uint16_t *const blocks[8], uint32_t hd,
     *ret_l = lanes_tree16(r.l);
 }
 
-static void attend_merge(float *m, float *l, float *o, float m_r, float l_r, const float *o_r, uint32_t hd)
-{
-    float larger = max_f32(*m, m_r), a = kernel_exp(*m - larger), b = kernel_exp(m_r - larger);
-    const __m512 aa = _mm512_set1_ps(a), bb = _mm512_set1_ps(b);
-    *l = fmaf(*l, a, l_r * b);
-    for (uint32_t d = 0; d < hd; d += 16) {
-        __m512 later = _mm512_mul_ps(lanes_load(o_r + d, hd - d), bb);
-        lanes_store(o + d, hd - d, _mm512_fmadd_ps(lanes_load(o + d, hd - d), aa, later));
-    }
-    *m = larger;
-}
-
-static void attend_finish(float *o, float l, uint32_t hd)
-{
-    const __m512 inv = _mm512_set1_ps(1.0f / l);
-    for (uint32_t d = 0; d < hd; d += 16)
-        lanes_store(o + d, hd - d, _mm512_mul_ps(lanes_load(o + d, hd - d), inv));
-}
-
 void kernel_avx512_init_attend(struct kernel_ops *ops)
 {
     ops->attend = attend;
-    ops->attend_merge = attend_merge;
-    ops->attend_finish = attend_finish;
 }

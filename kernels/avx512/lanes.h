@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Sixteen lanes at a time: loads and stores that respect the end of a vector, and the functions of section 5. */
+/* Sixteen lanes at a time: loads and stores that respect the end of a vector. */
 
 #include <immintrin.h>
 #include <stdint.h>
@@ -43,58 +43,25 @@ INLINE float lanes_tree16(__m512 l)
     return _mm_cvtss_f32(_mm_add_ss(q, _mm_shuffle_ps(q, q, 1)));
 }
 
-/* kernel_exp() */
-INLINE __m512 lanes_exp(__m512 x)
+/* --- what kernels/lanes/math.inc asks for --- */
+
+typedef __m512 lanes;
+#define LANES 16u
+
+INLINE lanes lanes_all(float x) { return _mm512_set1_ps(x); }
+INLINE lanes lanes_fma(lanes a, lanes b, lanes c) { return _mm512_fmadd_ps(a, b, c); }
+INLINE lanes lanes_least(lanes a, lanes b) { return _mm512_min_ps(a, b); }
+INLINE lanes lanes_most(lanes a, lanes b) { return _mm512_max_ps(a, b); }
+
+INLINE lanes lanes_below(lanes a, lanes b, lanes x, lanes y)
 {
-    const __m512 low = _mm512_set1_ps(-87.0f), magic = _mm512_set1_ps(0x1.8p23f), one = _mm512_set1_ps(1.0f);
-    __m512 c = _mm512_min_ps(_mm512_max_ps(x, low), _mm512_set1_ps(88.0f));
-    __m512 n = _mm512_sub_ps(_mm512_fmadd_ps(c, _mm512_set1_ps(0x1.715476p+0f), magic), magic);
-    __m512 r = _mm512_fmadd_ps(n, _mm512_set1_ps(-0x1.62e4p-1f), c);
-    r = _mm512_fmadd_ps(n, _mm512_set1_ps(-0x1.7f7d1cp-20f), r);
-    __m512 p = _mm512_set1_ps(0x1.6a53ecp-10f);
-    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(0x1.123982p-7f));
-    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(0x1.5558aap-5f));
-    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(0x1.555492p-3f));
-    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(0x1.fffffcp-2f));
-    p = _mm512_fmadd_ps(p, r, one);
-    p = _mm512_fmadd_ps(p, r, one);
-    __m512i bits = _mm512_add_epi32(_mm512_castps_si512(p), _mm512_slli_epi32(_mm512_cvtps_epi32(n), 23));
-    return _mm512_castsi512_ps(_mm512_maskz_mov_epi32(_mm512_cmp_ps_mask(x, low, _CMP_NLT_UQ), bits));
+    return _mm512_mask_mov_ps(y, _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ), x);
 }
 
-INLINE __m512 lanes_tanh(__m512 x)
-{
-    const __m512 one = _mm512_set1_ps(1.0f);
-    __m512 a = magnitude(x), s = _mm512_mul_ps(a, a);
-    __m512 p = _mm512_set1_ps(-0x1.828776p-8f);
-    p = _mm512_fmadd_ps(p, s, _mm512_set1_ps(0x1.54c3c2p-6f));
-    p = _mm512_fmadd_ps(p, s, _mm512_set1_ps(-0x1.b89abap-5f));
-    p = _mm512_fmadd_ps(p, s, _mm512_set1_ps(0x1.1109bep-3f));
-    p = _mm512_fmadd_ps(p, s, _mm512_set1_ps(-0x1.55553ep-2f));
-    __m512 small = _mm512_fmadd_ps(_mm512_mul_ps(p, s), a, a);
-    __m512 e = lanes_exp(_mm512_mul_ps(_mm512_set1_ps(-2.0f), a));
-    __m512 large = _mm512_div_ps(_mm512_sub_ps(one, e), _mm512_add_ps(one, e));
-    __m512 y = _mm512_mask_mov_ps(large, _mm512_cmp_ps_mask(a, _mm512_set1_ps(0.6f), _CMP_LT_OQ), small);
-    return _mm512_or_ps(y, _mm512_and_ps(x, _mm512_set1_ps(-0.0f)));
-}
+INLINE lanes lanes_sign(lanes x, lanes s) { return _mm512_or_ps(x, _mm512_and_ps(s, _mm512_set1_ps(-0.0f))); }
 
-/* kernel_softcap() */
-INLINE __m512 lanes_softcap(__m512 x, float cap)
+INLINE lanes lanes_times_2n(lanes x, lanes n)
 {
-    __m512 c = _mm512_set1_ps(cap);
-    return _mm512_mul_ps(c, lanes_tanh(_mm512_div_ps(x, c)));
-}
-
-/* x / (1 + exp(-z)) through exp(-|z|) */
-INLINE __m512 lanes_gate(__m512 x, __m512 z)
-{
-    __m512 e = lanes_exp(_mm512_or_ps(z, _mm512_set1_ps(-0.0f)));
-    __mmask16 negative = _mm512_cmp_ps_mask(z, _mm512_setzero_ps(), _CMP_LT_OQ);
-    return _mm512_div_ps(_mm512_mask_mul_ps(x, negative, x, e), _mm512_add_ps(_mm512_set1_ps(1.0f), e));
-}
-
-INLINE __m512 lanes_gelu(__m512 x)
-{
-    __m512 z = _mm512_fmadd_ps(_mm512_mul_ps(x, x), _mm512_set1_ps(0x1.2444f2p-4f), _mm512_set1_ps(0x1.988454p+0f));
-    return lanes_gate(x, _mm512_mul_ps(x, z));
+    __m512i exponent = _mm512_slli_epi32(_mm512_cvtps_epi32(n), 23);
+    return _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(x), exponent));
 }
