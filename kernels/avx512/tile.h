@@ -40,11 +40,12 @@ INLINE __m512i bits_moved(__m512i bytes, int from, int to, int mask)
     return _mm512_and_si512(moved(bytes, from, to), _mm512_set1_epi8((char)mask));
 }
 
+#define A_OR_B_AND_C 0xf8               /* vpternlog's table */
+
 /* @low, and the bits of @bytes that @mask cuts out after they were moved. */
 INLINE __m512i with_bits(__m512i low, __m512i bytes, int from, int to, int mask)
 {
-    const int a_or_b_and_c = 0xf8;
-    return _mm512_ternarylogic_epi64(low, moved(bytes, from, to), _mm512_set1_epi8((char)mask), a_or_b_and_c);
+    return _mm512_ternarylogic_epi64(low, moved(bytes, from, to), _mm512_set1_epi8((char)mask), A_OR_B_AND_C);
 }
 
 /*
