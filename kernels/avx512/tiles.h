@@ -20,7 +20,8 @@ typedef void many_fn(enum tensor_type type, const uint8_t *packed, uint32_t grou
 /* Copies of one tile by number of tokens. */
 struct tiles {
     enum tensor_type type;
-    many_fn *many;                  /* for many tokens, or NULL */
+    many_fn *many;                  /* for more than @few columns */
+    uint32_t few;
     tile_fn *narrow[TILE + 1];      /* one column to a token */
     tile_fn *wide[TILE / 2 + 1];    /* two columns to a token */
 };
@@ -34,7 +35,7 @@ INLINE void run_tiles(const struct tiles *tiles, size_t group_bytes, const uint8
                       size_t ahead)
 {
     const int wide = x->columns == 2;
-    if (tiles->many && tokens * x->columns > TILE) {
+    if (tokens * x->columns > tiles->few) {
         tiles->many(tiles->type, packed, groups, x, token_first, tokens, y, y_stride, ahead);
         return;
     }
@@ -47,10 +48,14 @@ INLINE void run_tiles(const struct tiles *tiles, size_t group_bytes, const uint8
     for (uint32_t g = 0; g < groups; g++, packed += group_bytes, y += ROWS) {
         for (uint32_t t = 0; t < tokens; t += most) {
             uint32_t n = tokens - t < most ? tokens - t : most;
-            fn[n](packed, 1, x, token_first + t, y + (size_t)t * y_stride, y_stride, 0);
+            fn[n](packed, 1, x, token_first + t, y + (size_t)t * y_stride, y_stride, t ? 0 : ahead);
         }
     }
 }
+
+/* Up to so many columns weights are taken apart as they are used, twice if need be; 2-bit planes make that dear. */
+#define FEW_CHEAP (2 * TILE)
+#define FEW_DEAR TILE
 
 /* The six copies of tile(type, ..., tokens, wide) and the two functions that choose among them. */
 #define TILE_COPY(tile, name, type, tokens, wide)                                                                      \
@@ -65,7 +70,7 @@ INLINE void run_tiles(const struct tiles *tiles, size_t group_bytes, const uint8
     {                                                                                                                  \
         run_tiles(&tiles, kernel_group_bytes(type, x->k), packed, groups, x, token_first, tokens, y, y_stride, ahead); \
     }
-#define TILE_MATMUL(tile, name, type, many)                                                                            \
+#define TILE_MATMUL(tile, name, type, many, few)                                                                       \
     TILE_COPY(tile, name, type, 1, 0)                                                                                  \
     TILE_COPY(tile, name, type, 2, 0)                                                                                  \
     TILE_COPY(tile, name, type, 3, 0)                                                                                  \
@@ -73,7 +78,7 @@ INLINE void run_tiles(const struct tiles *tiles, size_t group_bytes, const uint8
     TILE_COPY(tile, name, type, 1, 1)                                                                                  \
     TILE_COPY(tile, name, type, 2, 1)                                                                                  \
     static const struct tiles tiles_##name = {                                                                         \
-        type, many,                                                                                                    \
+        type, many, few,                                                                                               \
         { NULL, tile_##name##_1_0, tile_##name##_2_0, tile_##name##_3_0, tile_##name##_4_0 },                          \
         { NULL, tile_##name##_1_1, tile_##name##_2_1 },                                                                \
     };                                                                                                                 \
