@@ -29,13 +29,18 @@ static int check_type(struct binder *b, const char *name, const struct gguf_tens
 {
     char known[256];
     size_t n = 0;
+    enum tensor_type type;
 
     if (t->known)
         return 0;
+    if (tensor_type_from_file(t->file_type, &type) == 0)
+        return error_set(b->error, -EINVAL, "tensor %s has rows of %llu values, which are not whole blocks of %u, as "
+                         "type %s has them", name, (unsigned long long)t->shape[0], tensor_types[type].block_values,
+                         tensor_types[type].name);
     for (uint32_t i = 0; i < TENSOR_TYPE_COUNT; i++)
         n += (size_t)snprintf(known + n, sizeof(known) - n, "%s%s", i ? " " : "", tensor_types[i].name);
-    return error_set(b->error, -ENOTSUP, "tensor %s has type %u, or a row that is not whole blocks; known types: %s",
-                     name, t->file_type, known);
+    return error_set(b->error, -ENOTSUP, "tensor %s has type %u, which is not known; known types: %s", name,
+                     t->file_type, known);
 }
 
 /* A matrix of @rows x @k; rows 0 = any. */
@@ -53,9 +58,10 @@ static int bind_matrix(struct binder *b, const char *name, uint32_t rows, uint32
         return r;
     if (t->shape[0] != k || (rows ? t->shape[1] != rows : t->shape[1] < 1 || t->shape[1] > ARCH_VOCAB_MAX) ||
         t->shape[2] != 1 || t->shape[3] != 1)
-        return error_set(b->error, -EINVAL, "tensor %s is %llu x %llu x %llu x %llu; expected %u x %u", name,
+        return error_set(b->error, -EINVAL, "tensor %s is %llu x %llu x %llu x %llu; expected %u x %s%u", name,
                          (unsigned long long)t->shape[0], (unsigned long long)t->shape[1],
-                         (unsigned long long)t->shape[2], (unsigned long long)t->shape[3], k, rows);
+                         (unsigned long long)t->shape[2], (unsigned long long)t->shape[3], k,
+                         rows ? "" : "1 to ", rows ? rows : ARCH_VOCAB_MAX);
     *x = (struct model_matrix){ .tensor = t, .type = t->type, .rows = (uint32_t)t->shape[1], .k = k,
                                 .align_groups = align_groups };
     x->groups = (x->rows + KERNEL_GROUP_ROWS - 1) / KERNEL_GROUP_ROWS;
@@ -81,8 +87,9 @@ static int bind_vector(struct binder *b, const char *name, uint32_t n, bool opti
     if (r)
         return r;
     if (t->shape[0] != n || t->shape[1] != 1 || t->shape[2] != 1 || t->shape[3] != 1)
-        return error_set(b->error, -EINVAL, "tensor %s has %llu x %llu values; expected %u", name,
-                         (unsigned long long)t->shape[0], (unsigned long long)t->shape[1], n);
+        return error_set(b->error, -EINVAL, "tensor %s is %llu x %llu x %llu x %llu; expected %u", name,
+                         (unsigned long long)t->shape[0], (unsigned long long)t->shape[1],
+                         (unsigned long long)t->shape[2], (unsigned long long)t->shape[3], n);
     *x = (struct model_vector){ .tensor = t, .type = t->type, .n = n, .first = b->m->vector_values };
     b->m->vector_values += (uint32_t)align_up(n, 16);
     *ret_index = b->m->vector_count++;
