@@ -169,6 +169,44 @@ size_t gguf_writer_tensor(struct gguf_writer *w, const char *name, enum tensor_t
     return bytes;
 }
 
+/* Where a name begins that was added with its length before it, or SIZE_MAX. */
+static size_t name_at(const struct buffer *b, const char *name)
+{
+    struct buffer entry = BUFFER_NULL;
+    const uint8_t *at;
+
+    put_string(&entry, name, strlen(name));
+    check(buffer_ok(&entry));
+    at = b->size ? memmem(b->data, b->size, entry.data, entry.size) : NULL;
+    buffer_deinit(&entry);
+    return at ? (size_t)(at - b->data) + 8 : SIZE_MAX;
+}
+
+bool gguf_writer_forget_key(struct gguf_writer *w, const char *key)
+{
+    size_t at = name_at(&w->kv_bytes, key);
+
+    if (at == SIZE_MAX)
+        return false;
+    w->kv_bytes.data[at] = '!';
+    return true;
+}
+
+bool gguf_writer_forget_tensor(struct gguf_writer *w, const char *name)
+{
+    struct buffer *b = &w->tensor_bytes;
+    size_t at = name_at(b, name), dims, end;
+
+    if (at == SIZE_MAX)
+        return false;
+    dims = at + strlen(name);
+    end = dims + 4 + (size_t)load_u32(b->data + dims) * 8 + 4 + 8;
+    memmove(b->data + at - 8, b->data + end, b->size - end);
+    b->size -= end - (at - 8);
+    w->tensors--;
+    return true;
+}
+
 void gguf_writer_data(struct gguf_writer *w, const void *data, size_t size)
 {
     put_padding(&w->data, w->alignment);

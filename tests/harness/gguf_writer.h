@@ -79,6 +79,13 @@ size_t gguf_writer_tensor_bytes(enum tensor_type type, uint32_t dims, const uint
 void gguf_writer_raw(struct gguf_writer *w, const void *key, size_t key_size, uint32_t type, const void *value,
                      size_t value_size);
 
+/*
+ * Takes back what was added, so that something else may be put in its place.  A key's entry stays, under another name
+ * of the same length; a tensor's entry goes, its data stays as a gap.  Returns whether it was there.
+ */
+bool gguf_writer_forget_key(struct gguf_writer *w, const char *key);
+bool gguf_writer_forget_tensor(struct gguf_writer *w, const char *name);
+
 /* An entry of the tensor list as it is, without data: any claim. */
 struct gguf_writer_claim {
     const void *name;

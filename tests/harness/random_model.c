@@ -350,9 +350,9 @@ static int check_spec(const struct random_model_spec *spec, uint32_t vocabulary,
     return r;
 }
 
-int random_model_build(const struct random_model_spec *spec, struct buffer *file, struct error *error)
+int random_model_fill(const struct random_model_spec *spec, struct gguf_writer *w, struct error *error)
 {
-    struct model m = { .spec = spec, .w = GGUF_WRITER_INIT, .random = { spec->seed } };
+    struct model m = { .spec = spec, .w = *w, .random = { spec->seed } };
     uint32_t vocabulary = spec->vocabulary ? spec->vocabulary : random_vocab_least(spec->tokenizer);
     int r = check_spec(spec, vocabulary, error);
 
@@ -360,9 +360,19 @@ int random_model_build(const struct random_model_spec *spec, struct buffer *file
         return r;
     write_keys(&m, vocabulary);
     write_tensors(&m, vocabulary);
-    gguf_writer_finish(&m.w, file);
+    *w = m.w;
     buffer_deinit(&m.data);
     return 0;
+}
+
+int random_model_build(const struct random_model_spec *spec, struct buffer *file, struct error *error)
+{
+    struct gguf_writer w = GGUF_WRITER_INIT;
+    int r = random_model_fill(spec, &w, error);
+
+    if (r == 0)
+        gguf_writer_finish(&w, file);
+    return r;
 }
 
 int random_model_write(const struct random_model_spec *spec, const char *path, struct error *error)

@@ -58,6 +58,8 @@ must_check int random_model_spec_init(struct random_model_spec *spec, const char
  */
 must_check int random_model_set(struct random_model_spec *spec, const char *setting, struct error *error);
 
+/* Adds keys and tensors to an empty writer and leaves the end to the caller, who may change some. */
+must_check int random_model_fill(const struct random_model_spec *spec, struct gguf_writer *w, struct error *error);
 /* Appends the file to @file, or writes it to @path (replacing it).  -EINVAL where the sizes do not fit the types. */
 must_check int random_model_build(const struct random_model_spec *spec, struct buffer *file, struct error *error);
 must_check int random_model_write(const struct random_model_spec *spec, const char *path, struct error *error);
