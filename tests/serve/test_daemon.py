@@ -525,7 +525,7 @@ def metrics_are_well_formed():
 
 @case
 def drain_finishes_and_refuses():
-    with Daemon() as d, d.client() as c:
+    with Daemon("--drain-timeout", "10min") as d, d.client() as c:
         request = unread(c)
         assert isinstance(request.next(10), tenon.Started)
         d.process.send_signal(signal.SIGTERM)
