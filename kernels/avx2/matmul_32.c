@@ -245,11 +245,11 @@ INLINE void tile_32(const enum tensor_type type, const uint8_t *packed, uint32_t
     }
 }
 
-TILE_MATMUL(tile_32, q4_0, TENSOR_Q4_0, NULL)
-TILE_MATMUL(tile_32, q4_1, TENSOR_Q4_1, NULL)
-TILE_MATMUL(tile_32, q5_0, TENSOR_Q5_0, NULL)
-TILE_MATMUL(tile_32, q5_1, TENSOR_Q5_1, NULL)
-TILE_MATMUL(tile_32, q8_0, TENSOR_Q8_0, NULL)
+TILE_MATMUL(tile_32, q4_0, TENSOR_Q4_0, NULL, 0)
+TILE_MATMUL(tile_32, q4_1, TENSOR_Q4_1, NULL, 0)
+TILE_MATMUL(tile_32, q5_0, TENSOR_Q5_0, NULL, 0)
+TILE_MATMUL(tile_32, q5_1, TENSOR_Q5_1, NULL, 0)
+TILE_MATMUL(tile_32, q8_0, TENSOR_Q8_0, NULL, 0)
 
 void kernel_avx2_init_matmul_32(struct kernel_ops *ops, unsigned traits)
 {

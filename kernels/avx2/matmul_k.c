@@ -255,11 +255,11 @@ INLINE void tile_k(const enum tensor_type type, const uint8_t *packed, uint32_t 
     }
 }
 
-TILE_MATMUL(tile_k, q2_k, TENSOR_Q2_K, kernel_avx2_matmul_many)
-TILE_MATMUL(tile_k, q3_k, TENSOR_Q3_K, kernel_avx2_matmul_many)
-TILE_MATMUL(tile_k, q4_k, TENSOR_Q4_K, NULL)
-TILE_MATMUL(tile_k, q5_k, TENSOR_Q5_K, kernel_avx2_matmul_many)
-TILE_MATMUL(tile_k, q6_k, TENSOR_Q6_K, kernel_avx2_matmul_many)
+TILE_MATMUL(tile_k, q2_k, TENSOR_Q2_K, kernel_avx2_matmul_many, FEW)
+TILE_MATMUL(tile_k, q3_k, TENSOR_Q3_K, kernel_avx2_matmul_many, FEW)
+TILE_MATMUL(tile_k, q4_k, TENSOR_Q4_K, NULL, 0)
+TILE_MATMUL(tile_k, q5_k, TENSOR_Q5_K, kernel_avx2_matmul_many, FEW)
+TILE_MATMUL(tile_k, q6_k, TENSOR_Q6_K, kernel_avx2_matmul_many, FEW)
 
 void kernel_avx2_init_matmul_k(struct kernel_ops *ops, unsigned traits)
 {

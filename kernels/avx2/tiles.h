@@ -1,29 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The copies of a tile by number of tokens, and the choice among them. */
+/* The copies of a tile of this level. */
 
 #include "kernels/avx2/avx2.h"
 #include "kernels/avx2/tile.h"
-#include "kernels/levels.h"
 
-/* How far ahead of the record that is computed with weights are fetched into the second cache, where that pays. */
-#define AHEAD_BYTES 8192
+#define TILES_NAME "avx2_16x4"
+#include "kernels/lanes/tiles.inc"
 
-/* A tile over the whole of K, for @groups row groups that follow one another; @ahead: AHEAD_BYTES or 0. */
-typedef void tile_fn(const uint8_t *packed, uint32_t groups, const struct kernel_act *x, uint32_t token, float *y,
-                     size_t y_stride, size_t ahead);
-
-typedef void many_fn(enum tensor_type type, const uint8_t *packed, uint32_t groups, const struct kernel_act *x,
-                     uint32_t token_first, uint32_t tokens, float *y, size_t y_stride);
-
-/* Copies of one tile by number of tokens. */
-struct tiles {
-    enum tensor_type type;
-    many_fn *many;                  /* for many tokens, or NULL */
-    tile_fn *narrow[TILE + 1];      /* one column to a token */
-    tile_fn *wide[TILE / 2 + 1];    /* two columns to a token */
-};
+/* kernel_avx2_matmul_many() opens a record for all tokens, which pays from here on. */
+#define FEW (MANY_COLUMNS - 1)
 
 /* A prefetch does not fault, so the end of the weights needs no care. */
 INLINE void fetch_ahead(const uint8_t *record, uint32_t record_bytes, size_t ahead)
@@ -31,67 +18,3 @@ INLINE void fetch_ahead(const uint8_t *record, uint32_t record_bytes, size_t ahe
     for (uint32_t i = 0; ahead && i < record_bytes; i += LINE)
         _mm_prefetch((const char *)record + ahead + i, _MM_HINT_T1);
 }
-
-/*
- * A few tokens: group after group, each read from memory.  Many: all tokens of a group, while its weights are in the
- * nearest cache.
- */
-INLINE void run_tiles(const struct tiles *tiles, size_t group_bytes, const uint8_t *packed, uint32_t groups,
-                      const struct kernel_act *x, uint32_t token_first, uint32_t tokens, float *y, size_t y_stride,
-                      size_t ahead)
-{
-    const int wide = x->columns == 2;
-    if (tiles->many && tokens * x->columns >= MANY_COLUMNS) {
-        tiles->many(tiles->type, packed, groups, x, token_first, tokens, y, y_stride);
-        return;
-    }
-    const uint32_t most = wide ? TILE / 2 : TILE;
-    tile_fn *const *fn = wide ? tiles->wide : tiles->narrow;
-    if (tokens <= most) {
-        fn[tokens](packed, groups, x, token_first, y, y_stride, ahead);
-        return;
-    }
-    for (uint32_t g = 0; g < groups; g++, packed += group_bytes, y += ROWS) {
-        for (uint32_t t = 0; t < tokens; t += most) {
-            uint32_t n = tokens - t < most ? tokens - t : most;
-            fn[n](packed, 1, x, token_first + t, y + (size_t)t * y_stride, y_stride, 0);
-        }
-    }
-}
-
-/* The six copies of tile(type, ..., tokens, wide) and the two functions that choose among them. */
-#define TILE_COPY(tile, name, type, tokens, wide)                                                                      \
-    static void tile_##name##_##tokens##_##wide(const uint8_t *packed, uint32_t groups, const struct kernel_act *x,    \
-                                                uint32_t token, float *y, size_t y_stride, size_t ahead)               \
-    {                                                                                                                  \
-        tile(type, packed, groups, x, token, y, y_stride, ahead, tokens, wide);                                        \
-    }
-#define TILE_MATMUL_AHEAD(name, tiles, type, ahead)                                                                    \
-    static void name(const uint8_t *packed, uint32_t groups, const struct kernel_act *x, uint32_t token_first,         \
-                     uint32_t tokens, float *y, size_t y_stride)                                                       \
-    {                                                                                                                  \
-        run_tiles(&tiles, kernel_group_bytes(type, x->k), packed, groups, x, token_first, tokens, y, y_stride, ahead); \
-    }
-#define TILE_MATMUL(tile, name, type, many)                                                                            \
-    TILE_COPY(tile, name, type, 1, 0)                                                                                  \
-    TILE_COPY(tile, name, type, 2, 0)                                                                                  \
-    TILE_COPY(tile, name, type, 3, 0)                                                                                  \
-    TILE_COPY(tile, name, type, 4, 0)                                                                                  \
-    TILE_COPY(tile, name, type, 1, 1)                                                                                  \
-    TILE_COPY(tile, name, type, 2, 1)                                                                                  \
-    static const struct tiles tiles_##name = {                                                                         \
-        type, many,                                                                                                    \
-        { NULL, tile_##name##_1_0, tile_##name##_2_0, tile_##name##_3_0, tile_##name##_4_0 },                          \
-        { NULL, tile_##name##_1_1, tile_##name##_2_1 },                                                                \
-    };                                                                                                                 \
-    TILE_MATMUL_AHEAD(matmul_##name, tiles_##name, type, 0)                                                            \
-    TILE_MATMUL_AHEAD(matmul_##name##_ahead, tiles_##name, type, AHEAD_BYTES)
-
-/* One line of an init. */
-#define TILE_ENTRY(ops, type, name, format, traits)                                                                    \
-    do {                                                                                                               \
-        int ahead = ((traits) & KERNEL_TRAIT_AHEAD) != 0;                                                              \
-        (ops)->matmul[type] = ahead ? matmul_##name##_ahead : matmul_##name;                                           \
-        (ops)->matmul_name[type] = ahead ? "matmul_" #name "_" format "_f32__avx2_16x4_ahead"                          \
-                                         : "matmul_" #name "_" format "_f32__avx2_16x4";                               \
-    } while (0)
