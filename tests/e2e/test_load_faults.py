@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Loading where something is wrong: with the file, or with the host.  A clear error or a step down, never a crash."""
+import ctypes
 import mmap
 import os
 import re
@@ -52,6 +53,16 @@ def reads_directly(path):
         return e.strerror
 
 
+def sets_up_a_ring():
+    """None, or why the kernel gives no io_uring: switched off, filtered, or too old."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    fd = libc.syscall(sandbox.IO_URING_SETUP, 1, ctypes.create_string_buffer(120))
+    if fd < 0:
+        return os.strerror(ctypes.get_errno())
+    os.close(fd)
+    return None
+
+
 @case
 def fastest_way_is_taken():
     """Where this file system can read directly, the loader does: io_uring, registered buffers, 32 reads at once."""
@@ -60,6 +71,9 @@ def fastest_way_is_taken():
         refusal = reads_directly(path)
         if refusal:
             raise Skip(f"no direct I/O in the build folder: {refusal}")
+        refusal = sets_up_a_ring()
+        if refusal:
+            raise Skip(f"no io_uring here: {refusal}")
         with Daemon(path) as d:
             d.wait_until("the line that says how it was read", lambda: ", checksum " in d.said(), 5)
             said = d.said()
