@@ -14,16 +14,24 @@
 #include "src/engine/instance_internal.h"
 #include "src/engine/seats.h"
 
-#define WAITING_MAX 256u
+#define WAITING_MAX 4096u
 #define INSTANCES_MAX 32u
+
+/* Not admitted yet. */
+struct waiting {
+    const struct engine_request *request;
+    uint64_t ticket;
+    bool parked;                        /* wants no seat: its reader is slow before there is anything to read */
+};
 
 struct engine {
     struct workers *workers;
     struct engine_events events;
     struct instance *instances[INSTANCES_MAX];  /* those that have had requests */
     uint32_t instance_count, turn;
-    const struct engine_request *waiting[WAITING_MAX];  /* in order of arrival; not admitted yet */
+    struct waiting waiting[WAITING_MAX];        /* in order of arrival */
     uint32_t waiting_count;
+    uint64_t tickets;
     struct engine_stats stats;
     struct engine_alternative alternatives[ENGINE_LOGPROBS_MAX];
 };
@@ -67,7 +75,7 @@ static void report_done(struct engine *e, const struct engine_request *q, const 
 /* A request that never ran. */
 static void finish_waiting(struct engine *e, uint32_t index, enum engine_reason reason, const char *failure)
 {
-    const struct engine_request *q = e->waiting[index];
+    const struct engine_request *q = e->waiting[index].request;
     struct engine_done done = { .reason = reason, .prompt_tokens = q->prompt_count,
                                 .queue_ns = clock_now_ns() - q->submitted_ns };
 
@@ -154,7 +162,7 @@ int engine_submit(struct engine *e, const struct engine_request *q, struct error
         return r;
     if (e->waiting_count == WAITING_MAX)
         return 1;
-    e->waiting[e->waiting_count++] = q;
+    e->waiting[e->waiting_count++] = (struct waiting){ .request = q, .ticket = ++e->tickets };
     return 0;
 }
 
@@ -165,20 +173,18 @@ static uint64_t fresh_seed(void)
     return getrandom(&seed, sizeof(seed), GRND_NONBLOCK) == sizeof(seed) ? seed : clock_now_ns();
 }
 
-/* 0 = runs now, 1 = has to wait; a request that cannot be allocated for is finished as failed. */
+/* 0 = runs now, 1 = no blocks now; a request that cannot be allocated for is finished as failed. */
 static int admit(struct engine *e, uint32_t index)
 {
-    const struct engine_request *q = e->waiting[index];
+    const struct waiting w = e->waiting[index];
+    const struct engine_request *q = w.request;
     struct engine_started started = { .prompt_tokens = q->prompt_count };
     struct instance *in = q->instance;
     struct sequence *s;
-    int r;
+    int r = seats_make_room(in, sequence_blocks(q, in->info.context), w.ticket);
 
-    if (in->seated == in->info.sequences || seats_wanted(in))
-        return 1;
-    do
+    if (r == 0)
         r = sequence_new(q, in->info.context, &in->pool, fresh_seed(), &s);
-    while (r > 0 && seats_evict_one(in));
     if (r > 0)
         return 1;
     if (r < 0) {
@@ -187,6 +193,7 @@ static int admit(struct engine *e, uint32_t index)
     }
     e->waiting_count--;
     memmove(&e->waiting[index], &e->waiting[index + 1], (e->waiting_count - index) * sizeof(e->waiting[0]));
+    s->ticket = w.ticket;
     seats_join(in, s);
     sequence_move(s, SEQUENCE_PREFILL);
     s->started_ns = clock_now_ns();
@@ -196,25 +203,42 @@ static int admit(struct engine *e, uint32_t index)
     return 0;
 }
 
-/* In order of arrival per instance: one that has to wait holds back the later ones of the same instance only. */
-static void admit_all(struct engine *e)
+/* The first in line among the waiting of an instance, or waiting_count. */
+static uint32_t next_waiting(const struct engine *e, const struct instance *in)
 {
-    struct instance *full[INSTANCES_MAX];
-    uint32_t full_count = 0;
+    uint32_t i = 0;
 
-    for (uint32_t i = 0; i < e->instance_count; i++)
-        seats_give(e->instances[i]);
-    for (uint32_t i = 0; i < e->waiting_count;) {
-        bool skip = false;
-
-        for (uint32_t f = 0; f < full_count && !skip; f++)
-            skip = full[f] == e->waiting[i]->instance;
-        if (!skip && admit(e, i) == 0)
-            continue;                   /* the next one has moved to this place */
-        if (!skip)
-            full[full_count++] = e->waiting[i]->instance;
+    while (i < e->waiting_count && (e->waiting[i].request->instance != in || e->waiting[i].parked))
         i++;
+    return i;
+}
+
+/*
+ * Seats go to the lowest ticket, of the waiting and of those that return.  When it finds no blocks, only sequences that
+ * have theirs still are seated: they take nothing from it that it could have.
+ */
+static void fill_seats(struct engine *e, struct instance *in)
+{
+    bool short_of_blocks = false;
+
+    while (seats_free(in)) {
+        struct sequence *s = seats_next(in, short_of_blocks);
+        uint32_t w = short_of_blocks ? e->waiting_count : next_waiting(e, in);
+        bool is_new = w < e->waiting_count && (!s || e->waiting[w].ticket < s->ticket);
+
+        if (!s && !is_new)
+            return;
+        if (is_new ? admit(e, w) : seats_take(in, s))
+            short_of_blocks = true;
     }
+}
+
+static struct waiting *find_waiting(struct engine *e, uint64_t key)
+{
+    for (uint32_t i = 0; i < e->waiting_count; i++)
+        if (e->waiting[i].request->key == key)
+            return &e->waiting[i];
+    return NULL;
 }
 
 static struct sequence *find_sequence(struct engine *e, uint64_t key, struct instance **ret_instance)
@@ -232,28 +256,32 @@ void engine_cancel(struct engine *e, uint64_t key)
 {
     struct instance *in;
     struct sequence *s = find_sequence(e, key, &in);
+    struct waiting *w;
 
     if (s) {
         finish(e, in, s, ENGINE_CANCELLED, "");
         return;
     }
-    for (uint32_t i = 0; i < e->waiting_count; i++)
-        if (e->waiting[i]->key == key) {
-            finish_waiting(e, i, ENGINE_CANCELLED, "");
-            return;
-        }
+    w = find_waiting(e, key);
+    if (w)
+        finish_waiting(e, (uint32_t)(w - e->waiting), ENGINE_CANCELLED, "");
 }
 
 void engine_park(struct engine *e, uint64_t key, bool parked)
 {
     struct instance *in;
     struct sequence *s = find_sequence(e, key, &in);
+    struct waiting *w = s ? NULL : find_waiting(e, key);
 
-    if (!s)
+    if (w)
+        w->parked = parked;
+    if (!s || s->parked == parked)
         return;
     s->parked = parked;
     if (parked)
         seats_leave(in, s);             /* what it returns to is decided with the next step */
+    else
+        s->ticket = ++e->tickets;
 }
 
 static void drop_late(struct engine *e)
@@ -261,7 +289,7 @@ static void drop_late(struct engine *e)
     uint64_t now = clock_now_ns();
 
     for (uint32_t i = 0; i < e->waiting_count;)
-        if (e->waiting[i]->deadline_ns && now >= e->waiting[i]->deadline_ns)
+        if (e->waiting[i].request->deadline_ns && now >= e->waiting[i].request->deadline_ns)
             finish_waiting(e, i, ENGINE_DEADLINE, "");
         else
             i++;
@@ -290,7 +318,18 @@ static void add_tokens(struct instance *in, struct batch_builder *b, struct sequ
     }
 }
 
-/* Running sequences first, one token each; then prompts, until the chunk is full. */
+/* Among those with a seat whose prompt is not in the batch yet, the first in line. */
+static struct sequence *next_prompt(const struct instance *in)
+{
+    struct sequence *first = NULL;
+
+    for (struct sequence *s = in->first; s; s = s->next)
+        if (s->state == SEQUENCE_PREFILL && s->seated && !s->batch_count && (!first || s->ticket < first->ticket))
+            first = s;
+    return first;
+}
+
+/* Running sequences first, one token each; then prompts in the order of their tickets, until the chunk is full. */
 static void build_batch(struct instance *in, struct batch_builder *b)
 {
     uint32_t room = in->chunk;
@@ -301,13 +340,15 @@ static void build_batch(struct instance *in, struct batch_builder *b)
         if (s->state == SEQUENCE_DECODE && s->seated)
             add_tokens(in, b, s, 1);
     }
-    for (struct sequence *s = in->first; s && room; s = s->next)
-        if (s->state == SEQUENCE_PREFILL && s->seated) {
-            uint32_t n = (uint32_t)min_u64(room, s->count - s->computed);
+    while (room) {
+        struct sequence *s = next_prompt(in);
+        uint32_t n = s ? (uint32_t)min_u64(room, s->count - s->computed) : 0;
 
-            add_tokens(in, b, s, n);
-            room -= n;
-        }
+        if (!s)
+            return;
+        add_tokens(in, b, s, n);
+        room -= n;
+    }
 }
 
 static bool failed(const struct instance *in, const struct sequence *s)
@@ -378,9 +419,13 @@ static void settle(struct engine *e, struct instance *in, struct sequence *s)
 {
     uint32_t last = s->batch_first + s->batch_count - 1, row = in->rows[last];
 
-    if (!s->first_token_ns)             /* what is computed again is no prompt */
-        e->stats.prompt_tokens += s->batch_count;
     s->computed += s->batch_count;
+    if (s->computed > s->counted) {
+        uint32_t prompt = s->request->prompt_count;
+
+        e->stats.prompt_tokens += min_u64(s->computed, prompt) - min_u64(s->counted, prompt);
+        s->counted = s->computed;
+    }
     if (row != GRAPH_NO_LOGITS && !graph_holds(in->graph, row))
         graph_head(in->graph, row / in->max_rows * in->max_rows);   /* more rows than are held at once */
     if (failed(in, s)) {
@@ -420,7 +465,8 @@ static bool step_instance(struct engine *e, struct instance *in)
 bool engine_step(struct engine *e)
 {
     drop_late(e);
-    admit_all(e);
+    for (uint32_t i = 0; i < e->instance_count; i++)
+        fill_seats(e, e->instances[i]);
     for (uint32_t i = 0; i < e->instance_count; i++) {
         struct instance *in = e->instances[(e->turn + i) % e->instance_count];
 

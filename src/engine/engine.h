@@ -5,7 +5,8 @@
  * The engine: running sequences, one forward pass after another, tokens out.
  *
  * One thread owns an engine (worker 0 of its pool); every function here is called on it.  Other threads talk
- * to it through mailboxes (src/serve).  After engine_new() nothing is allocated while tokens flow; admission allocates.
+ * to it through mailboxes (src/serve).  All is allocated at admission, but for the held-back text of an answer, which
+ * may grow while tokens flow.
  */
 
 #include "src/engine/instance.h"

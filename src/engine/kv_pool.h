@@ -27,5 +27,7 @@ uint32_t kv_pool_take(struct kv_pool *pool);
 /* Gives back @count taken blocks and @reserved promises. */
 void kv_pool_give(struct kv_pool *pool, const uint32_t *blocks, uint32_t count, uint32_t reserved);
 
+/* Blocks that nobody has and nobody was promised. */
+static inline uint32_t kv_pool_left(const struct kv_pool *pool) { return pool->free_count - pool->reserved; }
 static inline uint32_t kv_pool_used(const struct kv_pool *pool) { return pool->kv->blocks - pool->free_count; }
 static inline uint32_t kv_blocks_for(uint64_t positions) { return (uint32_t)((positions + 63) / 64); }

@@ -3,11 +3,20 @@
 
 /*
  * The seats of an instance: which of its sequences take part in a step, at most info.sequences.  A parked one has none.
- * Where KV memory is short for those that could run, parked ones lose their blocks.  Engine thread only.
+ *
+ * Whoever wants a seat, a new request or one that returns from parking, has a ticket; the lowest goes first, so nobody
+ * overtakes for ever by coming and going.  Where KV memory is short for the first in line, sequences without a seat that
+ * are behind it lose their blocks: parked ones, then others.  Those with a seat never do, and every seat ends or is
+ * parked some day, so the first in line always gets its turn.  Engine thread only.
  */
 
 #include "src/engine/instance_internal.h"
 #include "src/engine/sequence.h"
+
+static inline bool seats_free(const struct instance *instance)
+{
+    return instance->seated < instance->info.sequences;
+}
 
 /* Appends a sequence with a seat, which must be free; takes one out, wherever it is. */
 void seats_join(struct instance *instance, struct sequence *sequence);
@@ -15,10 +24,10 @@ void seats_part(struct instance *instance, struct sequence *sequence);
 
 void seats_leave(struct instance *instance, struct sequence *sequence);
 
-/* Those that came back from parking get theirs, in order of arrival, as far as seats and blocks go. */
-void seats_give(struct instance *instance);
-/* Whether any is still without: no new one goes before it. */
-bool seats_wanted(const struct instance *instance);
+/* The first in line among the sequences, NULL = none; with @holders of those alone that still have their blocks. */
+struct sequence *seats_next(const struct instance *instance, bool holders);
+/* Gives it a free seat, with blocks.  1: they are not to be had now. */
+must_check int seats_take(struct instance *instance, struct sequence *sequence);
 
-/* Takes the blocks of one parked sequence, the latest: it has the least to lose.  False where there is none. */
-bool seats_evict_one(struct instance *instance);
+/* Makes @blocks free for the holder of @ticket, or touches nothing and returns 1 where that would not be enough. */
+must_check int seats_make_room(struct instance *instance, uint32_t blocks, uint64_t ticket);

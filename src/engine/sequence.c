@@ -28,24 +28,35 @@ void sequence_move(struct sequence *s, enum sequence_state to)
     s->state = to;
 }
 
+/* Prompt and answer at their longest. */
+static uint32_t capacity_of(const struct engine_request *request, uint32_t context)
+{
+    uint32_t room = context - request->prompt_count;
+
+    return request->prompt_count + (request->max_tokens ? (uint32_t)min_u64(request->max_tokens, room) : room);
+}
+
+uint32_t sequence_blocks(const struct engine_request *request, uint32_t context)
+{
+    return kv_blocks_for(capacity_of(request, context));
+}
+
 int sequence_new(const struct engine_request *request, uint32_t context, struct kv_pool *pool, uint64_t seed,
                  struct sequence **ret_sequence)
 {
-    uint64_t room = context - request->prompt_count;
-    uint64_t most = request->max_tokens ? min_u64(request->max_tokens, room) : room;
+    uint32_t blocks = sequence_blocks(request, context);
     struct sequence *s;
 
-    if (kv_pool_reserve(pool, kv_blocks_for(request->prompt_count + most)))
+    if (kv_pool_reserve(pool, blocks))
         return 1;
     s = calloc(1, sizeof(*s));
     if (!s) {
-        kv_pool_give(pool, NULL, 0, kv_blocks_for(request->prompt_count + most));
+        kv_pool_give(pool, NULL, 0, blocks);
         return -ENOMEM;
     }
     *s = (struct sequence){ .magic = SEQUENCE_MAGIC, .state = SEQUENCE_WAITING, .request = request,
                             .sampling = request->sampling, .count = request->prompt_count,
-                            .capacity = (uint32_t)(request->prompt_count + most) };
-    s->block_capacity = kv_blocks_for(s->capacity);
+                            .capacity = capacity_of(request, context), .block_capacity = blocks };
     if (!request->sampling.seed_given)
         s->sampling.seed = seed;
     s->tokens = calloc(s->capacity + 1, sizeof(*s->tokens));

@@ -22,11 +22,15 @@ struct sequence {
     bool parked;                            /* takes no part until its reader catches up */
     bool seated;                            /* has one of the instance's places in a step */
     bool evicted;                           /* its blocks went to others: computed again when it returns */
+    uint64_t ticket;                        /* when it began to want its seat: the order in which seats are given */
+    uint32_t counted;                       /* tokens that were computed once: what is computed again is no prompt */
     uint32_t batch_first, batch_count;      /* its tokens in the step at hand */
     uint64_t started_ns, first_token_ns;
     struct sequence *next;                  /* in the instance's list, in order of arrival */
 };
 
+/* KV blocks that a request may ever need. */
+uint32_t sequence_blocks(const struct engine_request *request, uint32_t context);
 /* Allocates what the whole life of the sequence needs and reserves its blocks.  1: no room now; -ENOMEM. */
 must_check int sequence_new(const struct engine_request *request, uint32_t context, struct kv_pool *pool, uint64_t seed,
                             struct sequence **ret_sequence);

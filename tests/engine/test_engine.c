@@ -29,7 +29,9 @@ struct seen {
     struct engine_done last;
 };
 
-static struct seen seen[REQUESTS * 32];
+#define QUEUE 4096u                     /* requests that may wait */
+
+static struct seen seen[QUEUE + 8];
 static uint32_t prompts[REQUESTS][64];
 
 static void on_started(void *arg, uint64_t key, const struct engine_started *s)
@@ -259,6 +261,83 @@ static void parked_may_end(void **state)
     }
 }
 
+/* Many more than fit come back at once, each with the whole context: all are served, in whatever order. */
+static void all_return_at_once(void **state)
+{
+    struct engine_request q[6 * SEQUENCES];
+    const uint32_t count = 6 * SEQUENCES;
+
+    (void)state;
+    for (uint32_t i = 0; i < count; i++) {
+        q[i] = request_of(i);
+        q[i].max_tokens = 0;
+        assert_int_equal(engine_submit(engine, &q[i], NULL), 0);
+        engine_step(engine);
+        engine_park(engine, i, true);
+    }
+    for (uint32_t i = 0; i < count; i++)
+        engine_park(engine, i, false);
+    drain();
+    for (uint32_t i = 0; i < count; i++) {
+        assert_int_equal(seen[i].done, 1);
+        assert_int_equal(seen[i].reason, ENGINE_LENGTH);
+        assert_int_equal(seen[i].count, CONTEXT - q[i].prompt_count);
+    }
+}
+
+/* Parked before it ran: it does not begin, and keeps nobody out. */
+static void parked_while_waiting(void **state)
+{
+    struct engine_request q[SEQUENCES + 2];
+
+    (void)state;
+    for (uint32_t i = 0; i < SEQUENCES + 2; i++) {
+        q[i] = request_of(i);
+        assert_int_equal(engine_submit(engine, &q[i], NULL), 0);
+    }
+    engine_park(engine, 0, true);
+    engine_park(engine, SEQUENCES, true);
+    drain();
+    for (uint32_t i = 0; i < SEQUENCES + 2; i++)
+        assert_int_equal(seen[i].started, i % SEQUENCES != 0 || i > SEQUENCES);
+    engine_park(engine, SEQUENCES, false);
+    engine_park(engine, 0, false);
+    drain();
+    for (uint32_t i = 0; i < SEQUENCES + 2; i++)
+        assert_int_equal(seen[i].done, 1);
+}
+
+/* Those that come and go for one token at a time do not overtake a request that waits. */
+static void a_storm_of_returns_starves_nobody(void **state)
+{
+    const uint32_t storm = 3 * SEQUENCES, victim = storm;
+    struct engine_request q[3 * SEQUENCES + 1];
+    uint32_t steps = 0, had[3 * SEQUENCES];
+
+    (void)state;
+    for (uint32_t i = 0; i < storm; i++) {
+        q[i] = request_of(i);
+        q[i].max_tokens = 0;
+        assert_int_equal(engine_submit(engine, &q[i], NULL), 0);
+    }
+    q[victim] = request_of(victim);
+    q[victim].max_tokens = 3;
+    assert_int_equal(engine_submit(engine, &q[victim], NULL), 0);
+    while (!seen[victim].done) {
+        assert_true(steps++ < 40 * SEQUENCES);
+        for (uint32_t i = 0; i < storm; i++)
+            had[i] = seen[i].count;
+        engine_step(engine);
+        for (uint32_t i = 0; i < storm; i++)
+            if (seen[i].count > had[i]) {           /* a credit of one: used up, and granted at once */
+                engine_park(engine, i, true);
+                engine_park(engine, i, false);
+            }
+    }
+    for (uint32_t i = 0; i < storm; i++)
+        engine_cancel(engine, i);
+}
+
 static void deadlines_end(void **state)
 {
     struct engine_request late = request_of(2), soon = request_of(3);
@@ -331,19 +410,19 @@ static void stop_ids_and_strings(void **state)
 
 static void a_full_queue_says_so(void **state)
 {
-    static struct engine_request q[REQUESTS * 32];
+    static struct engine_request q[QUEUE + 8];
     uint32_t taken = 0;
     int r = 0;
 
     (void)state;
-    for (; taken < REQUESTS * 32 && r == 0; taken += r == 0) {
+    for (; taken < QUEUE + 8 && r == 0; taken += r == 0) {
         q[taken] = request_of(taken);
         q[taken].prompt_count = 2;
         q[taken].max_tokens = 1;
         r = engine_submit(engine, &q[taken], NULL);
     }
     assert_int_equal(r, 1);
-    assert_int_equal(taken, 256);
+    assert_int_equal(taken, QUEUE);
     drain();
     for (uint32_t i = 0; i < taken; i++)
         assert_int_equal(seen[i].done, 1);
@@ -389,6 +468,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         with_engine(batched_is_alone), with_engine(cancel_is_within_a_step), with_engine(parked_waits_and_goes_on),
         with_engine(parked_give_way), with_engine(parked_may_end),
+        with_engine(all_return_at_once), with_engine(parked_while_waiting),
+        with_engine(a_storm_of_returns_starves_nobody),
         with_engine(deadlines_end), with_engine(bad_requests_are_told_what_is_wrong),
         with_engine(the_context_is_the_end), with_engine(stop_ids_and_strings), with_engine(a_full_queue_says_so),
     };
