@@ -26,7 +26,7 @@ static int take_passed(struct listen *l, uint32_t count, const char *names, stru
         }
         if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
             return error_set(error, -errno, "LISTEN_FDS, descriptor %d: %s", fd, strerror(errno));
-        l->listeners[l->count++] = (struct door_listener){ fd, memmem(names, size, "admin", 5) != NULL };
+        l->listeners[l->count++] = (struct door_listener){ fd, memmem(names, size, "admin", 5) != NULL, true };
         names += size + (names[size] == ':');
     }
     l->passed = true;
@@ -58,7 +58,7 @@ static int bind_own(struct listen *l, uint32_t index, const char *path, const ch
         r = socket_listen(&c, &l->own[index], error);
     if (r < 0)
         return r;
-    l->listeners[l->count++] = (struct door_listener){ l->own[index].fd, index == 1 };
+    l->listeners[l->count++] = (struct door_listener){ l->own[index].fd, index == 1, false };
     return 0;
 }
 

@@ -51,7 +51,7 @@ uint32_t door_requests(const struct door *door)
 static void start_listening(struct door *door)
 {
     for (uint32_t i = 0; i < door->config.listener_count; i++) {
-        if (door->listening[i] || door->draining)
+        if (door->listening[i] || (door->draining && door->config.listeners[i].inherited) || door->stopping)
             continue;
         door->listening[i] = ring_accept(door->ring, door->config.listeners[i].fd, door_cookie(OP_LISTEN, i)) == 0;
         if (!door->listening[i])
@@ -99,6 +99,15 @@ static void drain_late(struct door *door, struct alarm *alarm)
 
 /* --- drain --- */
 
+/* On our own sockets whoever comes late is told so, to the end; else it would hang in a queue that nobody reads. */
+static void stop_listening(struct door *door, bool all)
+{
+    for (uint32_t i = 0; i < door->config.listener_count; i++)
+        if (door->listening[i] && (all || door->config.listeners[i].inherited) &&
+            ring_cancel(door->ring, door_cookie(OP_LISTEN, i)) != 0)
+            door->listening[i] = false;
+}
+
 void door_drain(struct door *door, uint32_t reason, uint32_t deadline_ms)
 {
     struct wire_goaway goaway = { .reason = reason, .deadline_ms = deadline_ms };
@@ -108,9 +117,7 @@ void door_drain(struct door *door, uint32_t reason, uint32_t deadline_ms)
     if (door->draining)
         return;
     door->draining = true;
-    for (uint32_t i = 0; i < door->config.listener_count; i++)
-        if (door->listening[i] && ring_cancel(door->ring, door_cookie(OP_LISTEN, i)) != 0)
-            door->listening[i] = false;
+    stop_listening(door, false);
     for (uint32_t i = 0; i < door->limits->connections; i++) {
         struct conn *c = door->conns[i];
 
@@ -154,8 +161,10 @@ static bool ended(struct door *door)
         return false;
     if (door->host_ended)
         return true;
-    if (!door->stopping && bridge_command(door->bridge, &stop) == 0)
+    if (!door->stopping && bridge_command(door->bridge, &stop) == 0) {
         door->stopping = true;
+        stop_listening(door, true);
+    }
     if (!door->stopping)
         door_alarm(door, &door->tell_alarm, 2 * NS_PER_MS);
     return false;

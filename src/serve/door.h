@@ -13,7 +13,11 @@
 
 #define DOOR_LISTENERS_MAX 4u
 
-struct door_listener { int fd; bool admin; };   /* borrowed; stays open after door_free() */
+struct door_listener {
+    int fd;                                     /* borrowed; stays open after door_free() */
+    bool admin;
+    bool inherited;                             /* its queue outlives us: what comes while we drain is the next one's */
+};
 
 /* What the daemon wants to know.  Called on the door's thread; any may be NULL. */
 struct door_hooks {

@@ -4,6 +4,8 @@
 #include "src/base/clock.h"
 #include "src/serve/door_internal.h"
 
+#define PRIORITY_DEFAULT 128u
+
 static float off_is_one(float v) { return v == 0 ? 1 : v; }
 
 /* 0, or a code with @refusal: what the engine cannot do is refused, never left out. */
@@ -13,6 +15,8 @@ static int check_extras(const struct wire_generate *g, struct refusal *refusal)
         return refuse(refusal, WIRE_E_UNSUPPORTED, 4, "GENERATE.grammar is not there in this version");
     if (g->present & WIRE_GENERATE_HAS_LOGIT_BIAS && g->logit_bias.count)
         return refuse(refusal, WIRE_E_UNSUPPORTED, 3, "GENERATE.logit_bias is not there in this version");
+    if (g->present & WIRE_GENERATE_HAS_PRIORITY && g->priority != PRIORITY_DEFAULT)
+        return refuse(refusal, WIRE_E_UNSUPPORTED, 6, "GENERATE.priority is not there in this version: all are equal");
     return 0;
 }
 

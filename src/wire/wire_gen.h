@@ -506,10 +506,14 @@ struct wire_generate {
     struct wire_list stop_ids;          /* token ids that end the answer; of u32; 0 .. 64 items */
     struct wire_list logit_bias;        /* added to logits before sampling; of wire_bias; 0 .. 1024 items */
     struct span grammar;                /* the answer must be a sentence of it; 0 .. 65536 bytes */
-    /* requests of one key may share a cached prefix, others not; absent: shared within the user id; 0 .. 64 bytes */
+    /*
+     * requests of one key may share a cached prefix, others not; absent: shared within the user id; nothing where no
+     * prefix is cached; 0 .. 64 bytes
+     */
     struct span cache_key;
-    uint32_t priority;                  /* higher goes first among the waiting; 128 if absent; 0 .. 255 */
-    struct span traceparent;            /* W3C trace context, for the log; 0 .. 128 bytes */
+    /* higher goes first among the waiting; 128 if absent; servers that know no order refuse others; 0 .. 255 */
+    uint32_t priority;
+    struct span traceparent;            /* W3C trace context, for servers that log requests; 0 .. 128 bytes */
 };
 WIRE_MESSAGE(generate)
 

@@ -91,8 +91,8 @@ void fixture_start(struct fixture *f)
     f->wake_fd = eventfd(0, EFD_CLOEXEC);
     f->config.ring = f->ring;
     f->config.bridge = f->bridge;
-    f->config.listeners[0] = (struct door_listener){ f->listener.fd, false };
-    f->config.listeners[1] = (struct door_listener){ f->admin.fd, true };
+    f->config.listeners[0] = (struct door_listener){ .fd = f->listener.fd };
+    f->config.listeners[1] = (struct door_listener){ .fd = f->admin.fd, .admin = true };
     f->config.signal_fd = f->wake_fd;
     assert_int_equal(door_new(&f->config, &f->door, &error), 0);
     assert_int_equal(host_start(f->bridge, f->models, f->config.model_count, &f->host, &error), 0);

@@ -323,6 +323,31 @@ def readers_without_credit_keep_nobody_out():
 
 
 @case
+def credits_bind_on_a_full_connection():
+    """Requests of a connection whose replies pile up are parked before they run, and are answered when it is read."""
+    with Daemon() as d, d.client() as c, d.client() as quick:
+        alone = quick.complete("x", max_tokens=1900, ignore_eos=True, logprobs=20).data
+        many = [unread(c) for _ in range(14)]           # more than there are seats
+        until(lambda: quick.stats()["requests_parked"] >= 8, what="parked requests")
+        late = c.submit("x", max_tokens=300, ignore_eos=True, credits=1)
+        time.sleep(0.3)
+        assert quick.complete("y", max_tokens=20, ignore_eos=True).generated_tokens == 20
+        assert all(r.join().data == alone for r in many)
+        got = 0
+        while got == 0:
+            event = late.next(10)
+            got += len(event.tokens) if isinstance(event, tenon.Tokens) else 0
+        try:
+            late.next(0.3)
+            raise AssertionError("tokens beyond the credits")
+        except TimeoutError:
+            pass
+        late.grant(1000)
+        assert got == 1 and late.join().generated_tokens == 300
+        until(lambda: idle(quick))
+
+
+@case
 def stalled_reader_is_cancelled():
     with Daemon("--stall-timeout", "500ms") as d, d.client() as slow, d.client() as quick:
         request = unread(slow)
@@ -382,6 +407,8 @@ def refusals():
         refused(w.E_INVALID, c.complete, [tenon.ids([10**9])])
         refused(w.E_UNSUPPORTED, c.complete, "x", grammar="root ::= x")
         refused(w.E_UNSUPPORTED, c.complete, "x", logit_bias={1: 2.0})
+        refused(w.E_UNSUPPORTED, c.complete, "x", priority=200)
+        assert c.complete("x", priority=128, max_tokens=1, ignore_eos=True).generated_tokens == 1
         refused(w.E_UNSUPPORTED, c.score, "x y z")
         refused(w.E_PERMISSION, c.call, "DRAIN", {"deadline_ms": 1})
         refused(w.E_CONTEXT_TOO_LONG, c.complete, [tenon.ids([1] * 3000)])
@@ -531,6 +558,7 @@ def drain_finishes_and_refuses():
         d.process.send_signal(signal.SIGTERM)
         until(lambda: "no new requests" in d.log())
         refused(w.E_DRAINING, c.complete, "y")
+        refused(w.E_DRAINING, d.client)         # one that comes now is told, not left in a queue
         done = request.join()
         assert done.reason == "length" and done.generated_tokens == 1900 and c.leaving
         d.ended()
