@@ -5,9 +5,9 @@
  * The seats of an instance: which of its sequences take part in a step, at most info.sequences.  A parked one has none.
  *
  * Whoever wants a seat, a new request or one that returns from parking, has a ticket; the lowest goes first, so nobody
- * overtakes for ever by coming and going.  Where KV memory is short for the first in line, sequences without a seat that
- * are behind it lose their blocks: parked ones, then others.  Those with a seat never do, and every seat ends or is
- * parked some day, so the first in line always gets its turn.  Engine thread only.
+ * overtakes for ever by coming and going.  Where KV memory is short for the first in line, sequences without a seat
+ * behind it lose their blocks: parked ones, then others.  Those with a seat never do, and every seat ends or is parked
+ * some day, so the first in line always gets its turn.  Engine thread only.
  */
 
 #include "src/engine/instance_internal.h"
