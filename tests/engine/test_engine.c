@@ -17,6 +17,7 @@
 #define REQUESTS 20u
 #define SEQUENCES 4u
 #define CONTEXT 192u
+#define CHUNK 16u
 
 static struct topology *host;
 static struct workers *workers;
@@ -338,6 +339,29 @@ static void a_storm_of_returns_starves_nobody(void **state)
         engine_cancel(engine, i);
 }
 
+/* Case G5: while a long prompt is read, chunk by chunk, a running answer gets its token in every step. */
+static void a_long_prompt_holds_nobody_up(void **state)
+{
+    static uint32_t text[CONTEXT - 20];
+    struct engine_request running = request_of(0), lengthy = request_of(1);
+
+    (void)state;
+    running.max_tokens = 60;
+    assert_int_equal(engine_submit(engine, &running, NULL), 0);
+    engine_step(engine);
+    assert_int_equal(seen[0].count, 1);
+    lengthy.prompt = text;
+    lengthy.prompt_count = ARRAY_LENGTH(text);
+    assert_int_equal(engine_submit(engine, &lengthy, NULL), 0);
+    for (uint32_t i = 0; i < (lengthy.prompt_count + CHUNK - 1) / CHUNK; i++) {
+        assert_int_equal(seen[1].count, 0);
+        engine_step(engine);
+        assert_int_equal(seen[0].count, 2 + i);
+    }
+    assert_int_equal(seen[1].count, 1);             /* and the prompt took no more steps than its chunks */
+    drain();
+}
+
 static void deadlines_end(void **state)
 {
     struct engine_request late = request_of(2), soon = request_of(3);
@@ -432,7 +456,7 @@ static int load(void **state)
 {
     struct random_model_spec spec;
     struct instance_config c = { .id = "t", .threads = 2, .level = KERNEL_LEVEL_COUNT - 1, .context = CONTEXT,
-                                 .sequences = SEQUENCES, .prefill_chunk = 16 };
+                                 .sequences = SEQUENCES, .prefill_chunk = CHUNK };
     struct error error = ERROR_NULL;
     char path[64];
 
@@ -469,7 +493,7 @@ int main(void)
         with_engine(batched_is_alone), with_engine(cancel_is_within_a_step), with_engine(parked_waits_and_goes_on),
         with_engine(parked_give_way), with_engine(parked_may_end),
         with_engine(all_return_at_once), with_engine(parked_while_waiting),
-        with_engine(a_storm_of_returns_starves_nobody),
+        with_engine(a_storm_of_returns_starves_nobody), with_engine(a_long_prompt_holds_nobody_up),
         with_engine(deadlines_end), with_engine(bad_requests_are_told_what_is_wrong),
         with_engine(the_context_is_the_end), with_engine(stop_ids_and_strings), with_engine(a_full_queue_says_so),
     };

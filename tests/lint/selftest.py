@@ -70,6 +70,7 @@ PLANTED = [
     ("style", "src/base/base.c", "+int x;", "no newline"),
     ("style", "src/base/base.c", "+/* TO" "DO: later */\n", "finish it"),
     ("style", "src/base/base.c", "+int f(void) { assert(1); }\n", "vanishes"),
+    ("style", "program", "\x7fELF\0", "not text"),
     ("style", "README.md", "See /wo" "rk/main/x.\n", "place of one machine"),
     ("style", "src/base/base.c", "+/* " + "x" * 120 + " */\n", "columns"),
     ("style", "src/base/base.c", "+/* \u202e */\n", "invisible"),

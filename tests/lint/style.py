@@ -98,9 +98,13 @@ def run(root, table_text):
     table, findings = exemptions(table_text)
     count = 0
     for path in tree.files(root):
-        named = os.path.basename(path) in TEXT_NAMES or path.endswith(TEXT_SUFFIXES)
-        text = tree.read(root, path) if named and "/corpus/" not in path else None
+        if "/corpus/" in path:
+            continue
+        text = tree.read(root, path)
         if text is None:
+            findings.append(f"{path}: not text: what a program makes does not belong here")
+        named = os.path.basename(path) in TEXT_NAMES or path.endswith(TEXT_SUFFIXES)
+        if text is None or not named:
             continue
         count += 1
         findings += [message for rule, message in check_file(path, text) if not exempt(table, rule, path)]
