@@ -162,8 +162,8 @@ static uint8_t body_tokens(struct request *r, size_t most, struct frame_header h
     size_t n = min_u64(b->tokens.count - b->position, (most - 128) / 8);
     struct wire_tokenize_reply t = {
         .first = (uint32_t)b->position, .total = (uint32_t)b->tokens.count,
-        .ids = { .count = (uint32_t)n, .items = b->tokens.ids + b->position },
-        .offsets = { .count = (uint32_t)n, .items = b->tokens.offsets + b->position },
+        .ids = { .count = (uint32_t)n, .items = n ? b->tokens.ids + b->position : NULL },
+        .offsets = { .count = (uint32_t)n, .items = n ? b->tokens.offsets + b->position : NULL },
     };
 
     b->position += n;
@@ -176,7 +176,7 @@ static uint8_t body_text(struct request *r, size_t most, struct frame_header hea
 {
     struct body *b = &r->body;
     size_t n = min_u64(b->text.size - b->position, most - 128);
-    struct span text = { b->text.data + b->position, n };
+    struct span text = { n ? b->text.data + b->position : NULL, n };   /* of nothing there is no memory to point into */
 
     b->position += n;
     head.flags = b->position == b->text.size ? FRAME_END : 0;

@@ -289,6 +289,7 @@ static bool advance(struct engine *e, struct sequence *s)
 {
     const struct engine_request *q = s->request;
     struct engine_started started = { .prompt_tokens = q->prompt_count, .seed = q->sampling.seed };
+    uint32_t room = fake.context - q->prompt_count;
     uint8_t byte;
 
     if (!s->started) {
@@ -303,7 +304,7 @@ static bool advance(struct engine *e, struct sequence *s)
             finish(e, s, ENGINE_STOP);
             return false;
         }
-    if (s->made == (q->max_tokens ? q->max_tokens : fake.context - q->prompt_count)) {
+    if (s->made == (q->max_tokens ? min_u64(q->max_tokens, room) : room)) {
         finish(e, s, ENGINE_LENGTH);
         return false;
     }

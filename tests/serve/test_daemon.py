@@ -161,6 +161,7 @@ def streams_and_their_parts():
         assert len(ids) == started.prompt_tokens
         assert streamed == c.complete([tenon.ids(ids)], max_tokens=40, temperature=0.8, seed=11).data
         assert streamed != c.complete([tenon.ids(ids)], max_tokens=40, temperature=0.8, seed=12).data
+        assert c.detokenize([]) == b"" and len(c.tokenize("")[0]) <= 1
         counted = c.stats()
         assert counted["requests_total"] == 4
         until(lambda: idle(c))
