@@ -22,7 +22,7 @@ from tenon import codec
 from tenon import wire_gen as w
 
 RANDOM_MODEL = os.path.join(BUILD, "tests", "harness", "random_model")
-QUICK = ["--context", "2048", "--sequences", "8", "-t", "2", "--stall-timeout", "30s"]
+QUICK = ["--context", "2048", "--sequences", "8", "-t", "2", "--stall-timeout", f"{within(30):.0f}s"]
 
 
 def make_model(folder, *settings):
@@ -328,7 +328,7 @@ def credits_bind_on_a_full_connection():
     """Requests of a connection whose replies pile up are parked before they run, and are answered when it is read."""
     with Daemon() as d, d.client() as c, d.client() as quick:
         alone = quick.complete("x", max_tokens=1900, ignore_eos=True, logprobs=20).data
-        many = [unread(c) for _ in range(14)]           # more than there are seats
+        many = [unread(c) for _ in range(10)]           # more than there are seats
         until(lambda: quick.stats()["requests_parked"] >= 8, what="parked requests")
         late = c.submit("x", max_tokens=300, ignore_eos=True, credits=1)
         time.sleep(0.3)
