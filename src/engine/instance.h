@@ -50,7 +50,7 @@ struct instance_info {
     uint32_t nodes, threads;
     bool pinned, oversubscribed;
     struct loader_report load;
-    char note[512];                     /* steps down, plan notes */
+    char note[1536];                    /* steps down of every arena, notes of plan and loader */
 };
 
 struct instance;

@@ -7,7 +7,7 @@
 #include "src/serve/refusal.h"
 
 #define MODEL_ID_MAX 256u
-#define MODEL_NOTE_MAX 1024u
+#define MODEL_NOTE_MAX 1536u
 
 struct model {
     const char *id;                     /* the configuration's */
