@@ -42,17 +42,28 @@ void kernel_cpu_read(struct cpu_bits *ret)
         ret->xcr0 = read_xcr0();
 }
 
-enum kernel_level kernel_cpu_level(const struct cpu_bits *bits)
+static int has_avx2(const struct cpu_bits *bits)
 {
     const uint32_t leaf1 = LEAF1_ECX_FMA | LEAF1_ECX_OSXSAVE | LEAF1_ECX_AVX | LEAF1_ECX_F16C;
-    if ((bits->leaf1_ecx & leaf1) != leaf1 || (bits->xcr0 & XCR0_SSE_AVX) != XCR0_SSE_AVX)
-        return KERNEL_REF;
-    if (!(bits->leaf7_ebx & LEAF7_EBX_AVX2))
-        return KERNEL_REF;
-    if ((bits->leaf7_ebx & LEAF7_EBX_AVX512) != LEAF7_EBX_AVX512 || !(bits->leaf7_ecx & LEAF7_ECX_VNNI) ||
-        (bits->xcr0 & XCR0_AVX512) != XCR0_AVX512)
-        return KERNEL_AVX2;
-    return KERNEL_AVX512;
+    return (bits->leaf1_ecx & leaf1) == leaf1 && (bits->xcr0 & XCR0_SSE_AVX) == XCR0_SSE_AVX &&
+           (bits->leaf7_ebx & LEAF7_EBX_AVX2);
+}
+
+static int has_avx512(const struct cpu_bits *bits)
+{
+    return has_avx2(bits) && (bits->leaf7_ebx & LEAF7_EBX_AVX512) == LEAF7_EBX_AVX512 &&
+           (bits->leaf7_ecx & LEAF7_ECX_VNNI) && (bits->xcr0 & XCR0_AVX512) == XCR0_AVX512;
+}
+
+int kernel_cpu_has(const struct cpu_bits *bits, enum kernel_level level)
+{
+    switch (level) {
+    case KERNEL_REF: return 1;
+    case KERNEL_AVX2: return has_avx2(bits);
+    case KERNEL_AVX512: return has_avx512(bits);
+    case KERNEL_LEVEL_COUNT: break;
+    }
+    return 0;
 }
 
 /*

@@ -18,8 +18,8 @@ struct cpu_bits {               /* as CPUID and XGETBV give them */
 };
 
 void kernel_cpu_read(struct cpu_bits *ret);
-/* The highest level these bits allow. */
-enum kernel_level kernel_cpu_level(const struct cpu_bits *bits);
+/* Whether these bits allow a level: a higher one need not contain every lower one. */
+int kernel_cpu_has(const struct cpu_bits *bits, enum kernel_level level);
 /* KERNEL_TRAIT_ bits of levels.h. */
 unsigned kernel_cpu_traits(const struct cpu_bits *bits);
 /* kernel_ops_init() for the CPU that @bits describe. */

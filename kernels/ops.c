@@ -15,9 +15,9 @@ static const struct {
 
 enum kernel_level kernel_ops_init_for(struct kernel_ops *ops, enum kernel_level highest, const struct cpu_bits *bits)
 {
-    enum kernel_level can = kernel_cpu_level(bits);
-    for (unsigned l = KERNEL_REF; l <= highest && l <= can; l++)
-        levels[l].init(ops, kernel_cpu_traits(bits));
+    for (unsigned l = KERNEL_REF; l <= highest && l < KERNEL_LEVEL_COUNT; l++)
+        if (kernel_cpu_has(bits, (enum kernel_level)l))
+            levels[l].init(ops, kernel_cpu_traits(bits));
     return ops->level;
 }
 

@@ -27,8 +27,8 @@ def levels():
     for name, wanted in needed:
         if not wanted <= set(flags):
             print(f"skipped: level {name}, which this CPU lacks")
-            break
-        found.append(name)
+        else:
+            found.append(name)
     return found
 
 

@@ -23,7 +23,8 @@
 
 enum { LEVEL, THREADS, NODES, BATCH, CHUNK, READER, FACTORS };
 
-static uint32_t sizes[FACTORS] = { KERNEL_LEVEL_COUNT, 3, 2, 2, 4, 2 };     /* levels: those that this CPU reaches */
+static uint32_t sizes[FACTORS] = { 0, 3, 2, 2, 4, 2 };
+static enum kernel_level levels[KERNEL_LEVEL_COUNT];        /* those that this CPU has: sizes[LEVEL] of them */
 static const uint32_t chunks[] = { 1, 7, 64, 512 };
 static const uint32_t companies[] = { 1, COMPANY };
 static const enum io_kind readers[] = { IO_URING, IO_PREADV };
@@ -152,16 +153,16 @@ static bool as_asked(const struct instance *in, const struct combination *c)
     const struct instance_info *i = &in->info;
     bool uring = i->load.uring, good = true;
 
-    good &= strcmp(i->level, kernel_level_name((enum kernel_level)c->at[LEVEL])) == 0;
+    good &= strcmp(i->level, kernel_level_name(levels[c->at[LEVEL]])) == 0;
     good &= i->threads == c->at[THREADS] + 1;
     /* one worker cannot be on two nodes */
     good &= i->nodes == (c->at[THREADS] == 0 ? 1 : c->at[NODES] + 1);
     good &= readers[c->at[READER]] == IO_URING ? uring : !uring;
     good &= in->chunk == chunks[c->at[CHUNK]];
     if (!good)
-        fprintf(stderr, "asked for level %u, %u threads, %u nodes, reader %u; used %s, %u, %u, %s\n", c->at[LEVEL],
-                c->at[THREADS] + 1, c->at[NODES] + 1, c->at[READER], i->level, i->threads, i->nodes,
-                uring ? "uring" : "preadv");
+        fprintf(stderr, "asked for level %s, %u threads, %u nodes, reader %u; used %s, %u, %u, %s\n",
+                kernel_level_name(levels[c->at[LEVEL]]), c->at[THREADS] + 1, c->at[NODES] + 1, c->at[READER], i->level,
+                i->threads, i->nodes, uring ? "uring" : "preadv");
     return good;
 }
 
@@ -169,7 +170,7 @@ static int run(const char *path, const struct host *host, const struct combinati
 {
     struct instance_config config = { .id = "test", .path = path, .host = host->real,
                                       .topology = host->nodes[c->at[NODES]], .threads = c->at[THREADS] + 1,
-                                      .level = (enum kernel_level)c->at[LEVEL], .level_required = true,
+                                      .level = levels[c->at[LEVEL]], .level_required = true,
                                       .io = readers[c->at[READER]], .context = 128, .sequences = COMPANY,
                                       .prefill_chunk = chunks[c->at[CHUNK]] };
     struct workers *workers = NULL;
@@ -263,7 +264,7 @@ static int compare(const char *path, const struct host *host, const struct combi
         return 0;
     fprintf(stderr,
             "different bits: %s, %u threads, %u nodes, %u in the batch, chunk %u, reader %u: %016llx, not %016llx\n",
-            kernel_level_name((enum kernel_level)c->at[LEVEL]), c->at[THREADS] + 1, c->at[NODES] + 1,
+            kernel_level_name(levels[c->at[LEVEL]]), c->at[THREADS] + 1, c->at[NODES] + 1,
             companies[c->at[BATCH]], chunks[c->at[CHUNK]], c->at[READER], (unsigned long long)h,
             (unsigned long long)*hash);
     return -1;
@@ -306,10 +307,23 @@ static bool wants_full(int argc, char **argv)
     return argc == 3 ? strcmp(argv[2], "full") == 0 : getenv("TENON_TEST_LONG") != NULL;
 }
 
+static void find_levels(void)
+{
+    struct kernel_ops ops;
+
+    for (unsigned l = 0; l < KERNEL_LEVEL_COUNT; l++) {
+        enum kernel_level level = (enum kernel_level)l;
+
+        if (kernel_ops_init(&ops, level) == level)
+            levels[sizes[LEVEL]++] = level;
+        else
+            printf("skipped: level %s, which this CPU lacks\n", kernel_level_name(level));
+    }
+}
+
 int main(int argc, char **argv)
 {
     struct host host = { .real = NULL };
-    struct kernel_ops ops;
     struct error error = ERROR_NULL;
     int code;
 
@@ -317,9 +331,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: one_answer MODEL [full|pairwise]\n");
         return 2;
     }
-    sizes[LEVEL] = kernel_ops_init(&ops, KERNEL_LEVEL_COUNT - 1) + 1;
-    for (uint32_t l = sizes[LEVEL]; l < KERNEL_LEVEL_COUNT; l++)
-        printf("skipped: level %s, which this CPU lacks\n", kernel_level_name((enum kernel_level)l));
+    find_levels();
     if (sizes[LEVEL] == 1)
         return 77;
     if (topology_load(NULL, &host.real, &error) < 0 ||

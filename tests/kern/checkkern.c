@@ -36,7 +36,7 @@ static void find_levels(struct harness *h)
     kernel_ops_init(&h->ref, KERNEL_REF);
     for (unsigned l = KERNEL_REF + 1; l < KERNEL_LEVEL_COUNT; l++) {
         enum kernel_level level = (enum kernel_level)l;
-        if (kernel_cpu_level(&bits) < level) {
+        if (!kernel_cpu_has(&bits, level)) {
             printf("skipped: level %s, which this CPU lacks\n", kernel_level_name(level));
             continue;
         }
