@@ -25,6 +25,7 @@ static const struct {
     { "scalar", check_scalar, NULL },    { "exp", check_exp, NULL },
     { "matmul", check_matmul, bench_matmul }, { "vector", check_vector, bench_vector },
     { "attend", check_attend, bench_attend }, { "golden", check_golden, NULL },
+    { "selftest", check_selftest, bench_selftest },
 };
 
 /* The levels above ref that this CPU runs, as if it were of one maker and of another; the rest is named. */

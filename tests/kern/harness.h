@@ -79,8 +79,10 @@ void check_matmul(struct harness *h);
 void check_vector(struct harness *h);
 void check_attend(struct harness *h);
 void check_golden(struct harness *h);
+void check_selftest(struct harness *h);
 
 void bench_pack(struct harness *h);
 void bench_matmul(struct harness *h);
 void bench_vector(struct harness *h);
 void bench_attend(struct harness *h);
+void bench_selftest(struct harness *h);
