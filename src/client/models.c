@@ -94,7 +94,7 @@ struct tenon_models *tenon_models_free(struct tenon_models *models)
 
 /* ---- one model ---- */
 
-enum { INFO_TEXTS = 10 };
+enum { INFO_TEXTS = 11 };
 
 struct info_result {
     struct tenon_model_info public;
@@ -131,7 +131,8 @@ static int copy_info(struct info_result *i, const struct wire_model_info_reply *
         { w->id, &p->id }, { w->architecture, &p->architecture }, { w->name, &p->name },
         { w->file_types, &p->file_types }, { w->level, &p->level }, { w->activations, &p->activations },
         { w->tokenizer, &p->tokenizer }, { w->pre_tokenizer, &p->pre_tokenizer },
-        { w->template, &p->chat_template }, { w->note, &p->note },      /* TLVs that are absent are empty */
+        { w->template, &p->chat_template }, { w->note, &p->note },
+        { w->kernels, &p->kernels },    /* TLVs that are absent are empty */
     };
 
     *p = (struct tenon_model_info){

@@ -6,19 +6,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/engine/choices.h"
 #include "src/engine/instance_internal.h"
+#include "src/engine/level.h"
 #include "src/engine/memory.h"
 #include "src/engine/place.h"
 
 static int choose_level(struct instance *in, const struct instance_config *c, struct error *error)
 {
-    enum kernel_level reached = kernel_ops_init(&in->ops, c->level);
+    struct level_request q = { .highest = c->level, .required = c->level_required,
+                               .types = model_types(in->model) };
+    struct level_choice choice;
+    int r = kernel_thread_init() < 0
+                ? error_set(error, -ENOTSUP, "this CPU does not keep the floating point state that answers need")
+                : level_choose(&q, &choice, error);
 
-    if (c->level_required && reached != c->level)
-        return error_set(error, -ENOTSUP, "this CPU cannot run level %s; it reaches %s", kernel_level_name(c->level),
-                         kernel_level_name(reached));
-    in->info.level = kernel_level_name(reached);
+    if (r < 0)
+        return r;
+    in->ops = choice.ops;
+    in->info.level = kernel_level_name(choice.ops.level);
+    in->info.levels_failed = choice.failed;
+    for (unsigned t = 0; t < TENSOR_TYPE_COUNT; t++)
+        if (q.types >> t & 1) {
+            in->info.kernels[in->info.kernel_count].type = tensor_types[t].name;
+            in->info.kernels[in->info.kernel_count++].name = choice.ops.matmul_name[t];
+        }
+    instance_note(in, choice.note);
     return 0;
 }
 

@@ -40,7 +40,10 @@ struct instance_info {
     const char *id;
     char architecture[32], name[64];
     char file_types[128];               /* "Q4_1 210, F32 61, Q8_0 1" */
-    const char *level;                  /* kernels really used */
+    const char *level;                  /* of the kernels really used */
+    uint32_t levels_failed;             /* higher ones that computed wrong bits in their self-test */
+    struct { const char *type, *name; } kernels[TENSOR_TYPE_COUNT];     /* which multiplies with matrices of a type */
+    uint32_t kernel_count;
     char activations[64];
     uint64_t file_bytes, weight_bytes, kv_bytes, scratch_bytes;
     uint64_t bytes_by_size[PAGE_SIZE_COUNT];    /* of weights, KV and scratch; PAGE_4K: all that is not hugetlb */

@@ -277,3 +277,12 @@ struct model *model_close(struct model *m)
     free(m);
     return NULL;
 }
+
+uint32_t model_types(const struct model *model)
+{
+    uint32_t types = 0;
+
+    for (uint32_t i = 0; i < model->matrix_count; i++)
+        types |= 1u << model->matrices[i].type;
+    return types;
+}

@@ -59,3 +59,5 @@ struct model {
 
 must_check int model_open(const char *path, struct model **ret_model, struct error *error);
 struct model *model_close(struct model *model);
+/* Bit t: a matrix of the model is of tensor type t. */
+uint32_t model_types(const struct model *model);

@@ -192,6 +192,25 @@ static void write_model_facts(const struct models *models, struct buffer *out)
         }
 }
 
+static void write_kernels(const struct models *models, struct buffer *out)
+{
+    family(out, METRIC_KERNEL);
+    for (uint32_t i = 0; i < models->count; i++)
+        for (uint32_t k = 0; models->items[i].instance; k++) {
+            const struct instance_info *info = instance_info(models->items[i].instance);
+
+            if (k == info->kernel_count)
+                break;
+            begin_sample(out, METRIC_KERNEL, "", &models->items[i]);
+            buffer_printf(out, ",type=\"%s\",kernel=\"%s\"} 1\n", info->kernels[k].type, info->kernels[k].name);
+        }
+    family(out, METRIC_SELFTEST);
+    for (uint32_t i = 0; i < models->count; i++)
+        if (models->items[i].instance)
+            model_whole(out, METRIC_SELFTEST, &models->items[i],
+                        instance_info(models->items[i].instance)->levels_failed);
+}
+
 static uint64_t count_fds(void)
 {
     DIR *dir = opendir("/proc/self/fd");
@@ -255,6 +274,7 @@ void metrics_write(const struct metrics *metrics, const struct models *models, s
     whole(out, METRIC_RECEIVED, metrics->received_bytes);
     whole(out, METRIC_SENT, metrics->sent_bytes);
     write_model_facts(models, out);
+    write_kernels(models, out);
     family(out, METRIC_BUILD);
     buffer_printf(out, "%s{version=\"%s\"} 1\n", families[METRIC_BUILD].name, TENON_VERSION);
     real(out, METRIC_UPTIME, seconds_of(now_ns - metrics->started_ns));

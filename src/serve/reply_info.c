@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
 #include <string.h>
 
 #include "src/serve/door_internal.h"
 
 #define TEMPLATE_MAX 49152u             /* as wire.json has it */
+#define KERNELS_MAX 2048u               /* likewise */
 #define END_IDS_MAX 1024u
 #define END_IDS_SMALL 64u               /* for clients with small frames */
 
@@ -12,8 +14,20 @@ static struct span text_of(const char *s)
     return (struct span){ (const uint8_t *)s, strlen(s) };
 }
 
+/* "Q4_1 NAME; Q8_0 NAME" */
+static void list_kernels(const struct instance_info *info, char text[KERNELS_MAX])
+{
+    size_t n = 0;
+
+    text[0] = '\0';
+    for (uint32_t k = 0; k < info->kernel_count && n < KERNELS_MAX; k++)
+        n += (size_t)snprintf(text + n, KERNELS_MAX - n, "%s%s %s", n ? "; " : "", info->kernels[k].type,
+                              info->kernels[k].name);
+}
+
 static void add_instance(const struct instance *instance, struct wire_model_info_reply *m, uint32_t *end_ids,
-                         uint32_t end_capacity, struct wire_page_bytes pages[PAGE_SIZE_COUNT])
+                         uint32_t end_capacity, struct wire_page_bytes pages[PAGE_SIZE_COUNT],
+                         char kernels[KERNELS_MAX])
 {
     static const uint64_t page_bytes[PAGE_SIZE_COUNT] = { 4096, PAGE_2M_BYTES, PAGE_1G_BYTES };
     const struct instance_info *info = instance_info(instance);
@@ -51,6 +65,9 @@ static void add_instance(const struct instance *instance, struct wire_model_info
         if (info->bytes_by_size[s])
             pages[m->pages.count++] = (struct wire_page_bytes){ page_bytes[s], info->bytes_by_size[s] };
     m->pages.items = pages;
+    list_kernels(info, kernels);
+    m->kernels = text_of(kernels);
+    m->present |= WIRE_MODEL_INFO_REPLY_HAS_KERNELS;
 }
 
 static void add_template(const struct instance *instance, uint32_t max_frame, struct wire_model_info_reply *m)
@@ -74,6 +91,7 @@ uint8_t reply_info(struct request *r, struct frame_header head, struct frame_out
     const struct loader_report *l = &model->report;
     struct wire_page_bytes pages[PAGE_SIZE_COUNT];
     uint32_t end_ids[END_IDS_MAX];
+    char kernels[KERNELS_MAX];
     struct wire_model_info_reply m = {
         .id = text_of(model->id), .state = model->state, .file_bytes = model->file_bytes, .note = text_of(model->note),
         .bos = VOCAB_NONE, .eos = VOCAB_NONE, .load_bytes_done = l->bytes_done, .load_bytes_total = l->bytes_total,
@@ -83,7 +101,8 @@ uint8_t reply_info(struct request *r, struct frame_header head, struct frame_out
     if (model->note[0])
         m.present |= WIRE_MODEL_INFO_REPLY_HAS_NOTE;
     if (model->instance) {
-        add_instance(model->instance, &m, end_ids, r->conn->max_frame < 16384 ? END_IDS_SMALL : END_IDS_MAX, pages);
+        add_instance(model->instance, &m, end_ids, r->conn->max_frame < 16384 ? END_IDS_SMALL : END_IDS_MAX, pages,
+                     kernels);
         add_template(model->instance, r->conn->max_frame, &m);
     }
     head.flags = FRAME_END;

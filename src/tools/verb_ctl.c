@@ -76,6 +76,8 @@ static void print_model(const struct tenon_model_info *i, struct buffer *out)
                   SHOWN(i->name));
     buffer_printf(out, "  tensors     %s\n", SHOWN(i->file_types));
     buffer_printf(out, "  level       %s, activations %s\n", SHOWN(i->level), SHOWN(i->activations));
+    if (i->kernels && i->kernels[0])
+        buffer_printf(out, "  kernels     %s\n", SHOWN(i->kernels));
     buffer_printf(out, "  placement   %u node%s, %u thread%s%s\n", i->nodes, i->nodes == 1 ? "" : "s", i->threads,
                   i->threads == 1 ? "" : "s",
                   i->oversubscribed ? " sharing cores" : i->pinned ? ", pinned" : ", not pinned");

@@ -13,7 +13,7 @@ static int help(void)
     printf("usage: tenon inspect FILE [options]\n\n"
            "  -m, --model FILE    the same\n"
            "      --graph         the operations of the model and the phases they are fused into\n"
-           "      --tensors       every tensor with its type and shape\n");
+           "      --tensors       every tensor with its type, shape and the kernel that multiplies with it here\n");
     return EXIT_OK;
 }
 
@@ -29,7 +29,14 @@ static void print_name(struct span name, int width, struct buffer *out)
     buffer_printf(out, "  %-*s ", width, text);
 }
 
-static void print_tensor(const struct gguf_tensor *t, struct buffer *out)
+/* Which kernel multiplies with it here: a matrix is what has more than one row. */
+static void print_kernel(const struct gguf_tensor *t, const struct kernel_ops *ops, struct buffer *out)
+{
+    if (t->known && t->shape[1] > 1)
+        buffer_printf(out, "  %s", ops->matmul_name[t->type]);
+}
+
+static void print_tensor(const struct gguf_tensor *t, const struct kernel_ops *ops, struct buffer *out)
 {
     print_name(t->name, 40, out);
     buffer_printf(out, "%-5s %llu x %llu", t->known ? tensor_types[t->type].name : "?",
@@ -38,11 +45,16 @@ static void print_tensor(const struct gguf_tensor *t, struct buffer *out)
         buffer_printf(out, " (type %u is not known)", t->file_type);
     if (t->shape[2] != 1 || t->shape[3] != 1)
         buffer_printf(out, " x %llu x %llu", (unsigned long long)t->shape[2], (unsigned long long)t->shape[3]);
-    buffer_printf(out, "  %llu bytes\n", (unsigned long long)t->bytes);
+    buffer_printf(out, "  %llu bytes", (unsigned long long)t->bytes);
+    print_kernel(t, ops, out);
+    buffer_put_u8(out, '\n');
 }
 
 static void print_file(const struct gguf *g, bool tensors, struct buffer *out)
 {
+    struct kernel_ops ops;
+
+    kernel_ops_init(&ops, KERNEL_LEVEL_COUNT - 1);
     buffer_printf(out, "GGUF version %u, %llu metadata keys, %llu tensors\n", gguf_version(g),
                   (unsigned long long)gguf_kv_count(g), (unsigned long long)gguf_tensor_count(g));
     for (uint64_t i = 0; i < gguf_kv_count(g); i++) {
@@ -51,7 +63,7 @@ static void print_file(const struct gguf *g, bool tensors, struct buffer *out)
         buffer_put_u8(out, '\n');
     }
     for (uint64_t i = 0; tensors && i < gguf_tensor_count(g); i++)
-        print_tensor(gguf_tensor_at(g, i), out);
+        print_tensor(gguf_tensor_at(g, i), &ops, out);
 }
 
 static int inspect(const char *path, bool graph, bool tensors)

@@ -171,6 +171,7 @@ by_type[0x8102][0] = { name = "MODEL_INFO_REPLY", fields = {
     [1] = { "template", "bytes", 1 },
     [2] = { "sha256", "bytes", 2 },
     [3] = { "note", "bytes", 3 },
+    [4] = { "kernels", "bytes", 4 },
 } }
 by_type[0x0201] = by_type[0x0201] or {}
 by_type[0x0201][0] = { name = "TOKENIZE", fields = {

@@ -506,12 +506,14 @@ static const struct wire_field tlvs_model_info_reply[] = {
       .minimum = 32u, .maximum = 0x20u },
     { .name = "note", .type = WIRE_BYTES, .offset = 3, .member = offsetof(struct wire_model_info_reply, note),
       .minimum = 0u, .maximum = 0x800u },
+    { .name = "kernels", .type = WIRE_BYTES, .offset = 4, .member = offsetof(struct wire_model_info_reply, kernels),
+      .minimum = 0u, .maximum = 0x800u },
 };
 
 const struct wire_message wire_model_info_reply_message = {
     .name = "MODEL_INFO_REPLY", .type = 0x8102, .kind = 0,
     .fixed_bytes = 192, .struct_bytes = sizeof(struct wire_model_info_reply),
-    .field_count = 28, .tlv_count = 3,
+    .field_count = 28, .tlv_count = 4,
     .present_member = offsetof(struct wire_model_info_reply, present),
     .fields = fields_model_info_reply,
     .tlvs = tlvs_model_info_reply,

@@ -402,6 +402,7 @@ enum {
     WIRE_MODEL_INFO_REPLY_HAS_TEMPLATE = 1 << 0,
     WIRE_MODEL_INFO_REPLY_HAS_SHA256 = 1 << 1,
     WIRE_MODEL_INFO_REPLY_HAS_NOTE = 1 << 2,
+    WIRE_MODEL_INFO_REPLY_HAS_KERNELS = 1 << 3,
 };
 struct wire_model_info_reply {
     struct span id;                     /* 0 .. 256 bytes */
@@ -437,6 +438,8 @@ struct wire_model_info_reply {
     struct span template;
     struct span sha256;                 /* of the file, if known; 32 .. 32 bytes */
     struct span note;                   /* steps down, notes of the plan, or why loading failed; 0 .. 2048 bytes */
+    /* which kernel multiplies with each tensor type: Q4_1 NAME; Q8_0 NAME; 0 .. 2048 bytes */
+    struct span kernels;
 };
 WIRE_MESSAGE(model_info_reply)
 

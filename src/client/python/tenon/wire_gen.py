@@ -338,7 +338,8 @@ MESSAGES['MODEL_INFO_REPLY'] = Message('MODEL_INFO_REPLY', 0x8102, 0, 192,
     [
         Field('template', 'text', 1, 0, 49152),
         Field('sha256', 'bytes', 2, 32, 32),
-        Field('note', 'text', 3, 0, 2048)])
+        Field('note', 'text', 3, 0, 2048),
+        Field('kernels', 'text', 4, 0, 2048)])
 MESSAGES['TOKENIZE'] = Message('TOKENIZE', 0x0201, 0, 32,
     [
         Field('model', 'text', 8, 0, 256),
