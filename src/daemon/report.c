@@ -80,6 +80,6 @@ void report_ready(struct report *r, const struct instance_info *i)
              l->uring ? "io_uring" : "preadv", l->direct ? "O_DIRECT" : "buffered",
              l->registered ? ", registered buffers" : "", l->depth, (unsigned long long)i->checksum);
     if (i->note[0])
-        log_line(i->oversubscribed || i->misplaced_bytes || i->levels_failed ? LOG_LEVEL_WARNING : LOG_LEVEL_NOTICE, "model %s: %s", i->id,
-                 i->note);
+        log_line(i->oversubscribed || i->misplaced_bytes || i->levels_failed ? LOG_LEVEL_WARNING : LOG_LEVEL_NOTICE,
+                 "model %s: %s", i->id, i->note);
 }

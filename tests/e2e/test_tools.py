@@ -363,6 +363,8 @@ def inspect():
     assert "GGUF version 3" in out and "general.architecture" in out and '"llama"' in out, out
     tensors = tenon("inspect", "-m", plain(), "--tensors")[0].decode()
     assert len(tensors.splitlines()) == len(out.splitlines()) + int(re.search(r"(\d+) tensors", out)[1]), tensors
+    assert re.search(r"blk\.0\.attn_q\.weight .* matmul_\w+__\w+", tensors), tensors
+    assert re.search(r"blk\.0\.attn_norm\.weight .* bytes$", tensors, re.M), tensors
     graph = tenon("inspect", plain(), "--graph")[0].decode()
     assert "rms_norm" in graph and "phases" in graph, graph
 

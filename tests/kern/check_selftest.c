@@ -36,7 +36,8 @@ BROKEN_MATMUL(matmul_many, tokens > 1)
 BROKEN_MATMUL(matmul_one, tokens == 1)
 BROKEN_MATMUL(matmul_wide, x->columns == 2)
 
-static int quantise(const float *x, const float *g, uint32_t n, const struct kernel_act *out, uint32_t token, uint32_t k)
+static int quantise(const float *x, const float *g, uint32_t n, const struct kernel_act *out, uint32_t token,
+                    uint32_t k)
 {
     int r = right.quantise(x, g, n, out, token, k);
     if (out->columns == 2)

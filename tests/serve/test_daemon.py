@@ -547,6 +547,8 @@ def metrics_are_well_formed():
         assert values['tenon_generation_tokens_total{model="m"}'] == 5
         assert values['tenon_requests_total{model="m",reason="length",code=""}'] == 1
         assert values["process_open_fds"] == d.fds()
+        assert values['tenon_level_selftest_failures_total{model="m"}'] == 0
+        assert any(n.startswith('tenon_kernel_info{model="m",type="') and "matmul_" in n for n in values), values
 
 
 @case
