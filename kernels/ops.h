@@ -23,6 +23,7 @@
 #define KERNEL_BLOCK 256u               /* norm and activation blocks */
 #define KERNEL_KV_BLOCK 64u             /* KV positions in a block */
 #define KERNEL_KV_RANGE 512u            /* absolute positions in a range of the online softmax */
+#define KERNEL_QUERIES_MAX 64u
 #define KERNEL_HEAD_DIM_MAX 256u        /* head_dim: a multiple of 16 up to this */
 #define KERNEL_NUMERIC_VERSION 1u
 
@@ -54,6 +55,14 @@ struct kernel_act {
  */
 typedef void kernel_matmul_fn(const uint8_t *packed, uint32_t groups, const struct kernel_act *x,
                               uint32_t token_first, uint32_t tokens, float *y, size_t y_stride);
+
+/* A query vector, and what it finds in one range. */
+struct kernel_query {
+    const float *q;                     /* [hd] */
+    float *o;                           /* [hd], written */
+    uint32_t lo, hi;                    /* the absolute positions it touches, all of one range */
+    float m, l;                         /* written */
+};
 
 struct kernel_ops {
     enum kernel_level level;            /* the highest level that wrote into this table */
@@ -89,11 +98,12 @@ struct kernel_ops {
      */
     int (*kv_store)(uint16_t *block, uint32_t hd, uint32_t position, const float *k, const float *v);
     /*
-     * One query head over touched positions lo..hi of one range (section 7).  blocks[i] holds absolute positions
-     * of block (lo / 512) * 8 + i; untouched entries may be NULL.  softcap 0 = none.  Writes m, l and o[hd].
+     * Up to KERNEL_QUERIES_MAX queries of one KV head, each over the positions it touches of one range (section 7):
+     * query heads that share the KV head, and several tokens of a prompt.  What each finds does not depend on its
+     * company.  blocks[i] is block (lo / 512) * 8 + i; untouched entries may be NULL.  softcap 0 = none.
      */
-    void (*attend)(const float *q, const uint16_t *const blocks[8], uint32_t hd, uint32_t lo, uint32_t hi,
-                   float softcap, float *ret_m, float *ret_l, float *ret_o);
+    void (*attend)(struct kernel_query *queries, uint32_t n, const uint16_t *const blocks[8], uint32_t hd,
+                   float softcap);
     /* Folds a later range (m_r, l_r, o_r) into (m, l, o). */
     void (*attend_merge)(float *m, float *l, float *o, float m_r, float l_r, const float *o_r, uint32_t hd);
     void (*attend_finish)(float *o, float l, uint32_t hd);                              /* o = o * (1 / l) */

@@ -202,19 +202,33 @@ static const char *test_vectors(struct selftest *t)
 
 /* --- attention --- */
 
+#define QUERIES 7u                      /* a whole tile of them, and a part of one */
+
 struct attention {
-    float q[HEAD_DIM], m[2], l[2], o[2][HEAD_DIM];
+    float q[QUERIES][HEAD_DIM], o[2][QUERIES][HEAD_DIM];
+    struct kernel_query query[2][QUERIES];
 };
 
-/* A range that begins inside a block, then folded into itself. */
-static void attend(const struct kernel_ops *ops, const uint16_t *const blocks[8], const float *q, float softcap,
-                   struct attention *a, int side)
+/* Queries that touch different positions, and ranges folded into one another. */
+static void attend(const struct kernel_ops *ops, const uint16_t *const blocks[8], float softcap, struct attention *a,
+                   int side)
 {
-    ops->attend(q, blocks, HEAD_DIM, 5, POSITIONS - 1, softcap, &a->m[side], &a->l[side], a->o[side]);
-    float later[HEAD_DIM], m = a->m[side] + 0.5f, l = a->l[side];
-    memcpy(later, a->o[side], sizeof later);
-    ops->attend_merge(&a->m[side], &a->l[side], a->o[side], m, l, later, HEAD_DIM);
-    ops->attend_finish(a->o[side], a->l[side], HEAD_DIM);
+    struct kernel_query *q = a->query[side];
+    for (uint32_t i = 0; i < QUERIES; i++)
+        q[i] = (struct kernel_query){ .q = a->q[i], .o = a->o[side][i], .lo = 3 * i, .hi = POSITIONS - 1 - 20 * i };
+    ops->attend(q, QUERIES, blocks, HEAD_DIM, softcap);
+    for (uint32_t i = 1; i < QUERIES; i++)
+        ops->attend_merge(&q[0].m, &q[0].l, q[0].o, q[i].m, q[i].l, q[i].o, HEAD_DIM);
+    ops->attend_finish(q[0].o, q[0].l, HEAD_DIM);
+}
+
+static int same_attention(const struct attention *a)
+{
+    for (uint32_t i = 0; i < QUERIES; i++)
+        if (memcmp(&a->query[0][i].m, &a->query[1][i].m, sizeof(float)) != 0 ||
+            memcmp(&a->query[0][i].l, &a->query[1][i].l, sizeof(float)) != 0)
+            return 0;
+    return memcmp(a->o[0], a->o[1], sizeof a->o[0]) == 0;
 }
 
 static const char *test_attention(struct selftest *t)
@@ -234,11 +248,10 @@ static const char *test_attention(struct selftest *t)
     for (uint32_t b = 0; b < BLOCKS; b++)
         blocks[b] = t->work->kv[0][b];
     for (int capped = 0; capped < 2; capped++) {
-        fill_floats(t, a.q, HEAD_DIM);
+        fill_floats(t, a.q[0], QUERIES * HEAD_DIM);
         for (int side = 0; side < 2; side++)
-            attend(t->ops[side], blocks, a.q, capped ? 3.0f : 0.0f, &a, side);
-        if (memcmp(&a.m[0], &a.m[1], sizeof a.m[0]) != 0 || memcmp(&a.l[0], &a.l[1], sizeof a.l[0]) != 0 ||
-            memcmp(a.o[0], a.o[1], sizeof a.o[0]) != 0)
+            attend(t->ops[side], blocks, capped ? 3.0f : 0.0f, &a, side);
+        if (!same_attention(&a))
             return "attend";
     }
     return NULL;

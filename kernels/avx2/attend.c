@@ -5,6 +5,8 @@
 #include "kernels/avx2/avx2.h"
 #include "kernels/avx2/lanes.h"
 
+#define AT_ONCE 2u
+
 INLINE lanes lanes_touched(lanes s, uint32_t v, uint32_t first, uint32_t last)
 {
     __m256i at = _mm256_add_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_epi32((int)(8 * v)));

@@ -5,6 +5,8 @@
 #include "kernels/avx512/avx512.h"
 #include "kernels/avx512/lanes.h"
 
+#define AT_ONCE 4u
+
 INLINE lanes lanes_touched(lanes s, uint32_t v, uint32_t first, uint32_t last)
 {
     uint64_t upto = last == 63 ? ~0ull : (1ull << (last + 1)) - 1;

@@ -78,19 +78,25 @@ static void add_block(struct online *r, const float *q, const uint16_t *block, u
             r->o[d] = fmaf(p[j], f16_to_f32(values[(size_t)j * r->hd + d]), r->o[d]);
 }
 
-static void attend(const float *q, const uint16_t *const blocks[8], uint32_t hd, uint32_t lo, uint32_t hi,
-                   float softcap, float *ret_m, float *ret_l, float *ret_o)
+static void attend_one(struct kernel_query *q, const uint16_t *const blocks[8], uint32_t hd, float softcap)
 {
-    struct online r = { .o = ret_o, .hd = hd };
-    memset(ret_o, 0, hd * sizeof *ret_o);
-    for (uint32_t b = lo / KERNEL_KV_BLOCK; b <= hi / KERNEL_KV_BLOCK; b++) {
+    struct online r = { .o = q->o, .hd = hd };
+    memset(q->o, 0, hd * sizeof *q->o);
+    for (uint32_t b = q->lo / KERNEL_KV_BLOCK; b <= q->hi / KERNEL_KV_BLOCK; b++) {
         uint32_t base = b * KERNEL_KV_BLOCK;
-        uint32_t first = lo > base ? lo - base : 0;
-        uint32_t last = hi - base < KERNEL_KV_BLOCK ? hi - base : KERNEL_KV_BLOCK - 1;
-        add_block(&r, q, blocks[b % 8], first, last, softcap, b == lo / KERNEL_KV_BLOCK);
+        uint32_t first = q->lo > base ? q->lo - base : 0;
+        uint32_t last = q->hi - base < KERNEL_KV_BLOCK ? q->hi - base : KERNEL_KV_BLOCK - 1;
+        add_block(&r, q->q, blocks[b % 8], first, last, softcap, b == q->lo / KERNEL_KV_BLOCK);
     }
-    *ret_m = r.m;
-    *ret_l = tree16(r.l);
+    q->m = r.m;
+    q->l = tree16(r.l);
+}
+
+static void attend(struct kernel_query *queries, uint32_t n, const uint16_t *const blocks[8], uint32_t hd,
+                   float softcap)
+{
+    for (uint32_t i = 0; i < n; i++)
+        attend_one(&queries[i], blocks, hd, softcap);
 }
 
 static void attend_merge(float *m, float *l, float *o, float m_r, float l_r, const float *o_r, uint32_t hd)

@@ -224,7 +224,7 @@ int graph_new(const struct graph_config *config, struct graph **ret_graph, struc
     struct graph *g;
     int r;
 
-    if (KERNEL_BLOCK % h->head_dim && KERNEL_HEAD_DIM_MAX + (uint64_t)h->n_head * h->head_dim > TILE_FLOATS)
+    if (KERNEL_BLOCK % h->head_dim && ((uint64_t)h->n_head + h->n_head / h->n_kv_head) * h->head_dim > TILE_FLOATS)
         return error_set(error, -ENOTSUP, "%u heads of %u values do not fit this build's attention unit", h->n_head,
                          h->head_dim);
     g = calloc(1, sizeof(*g));

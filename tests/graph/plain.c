@@ -162,7 +162,8 @@ static void attend_head(struct plain *p, uint32_t layer, uint32_t head, float *o
 {
     uint32_t dim = p->h->head_dim, kv_head = head / (p->h->n_head / p->h->n_kv_head);
     uint32_t lo = p->m->layers[layer].local && p->position >= p->h->window ? p->position - p->h->window + 1 : 0;
-    float m = 0, l = 0, m_r, l_r, o_r[KERNEL_HEAD_DIM_MAX];
+    float m = 0, l = 0, o_r[KERNEL_HEAD_DIM_MAX];
+    struct kernel_query q;
 
     for (uint32_t range = lo / 512; range <= p->position / 512; range++) {
         uint32_t first = (uint32_t)max_u64(lo, range * 512), last = (uint32_t)min_u64(p->position, range * 512 + 511);
@@ -170,13 +171,14 @@ static void attend_head(struct plain *p, uint32_t layer, uint32_t head, float *o
 
         for (uint32_t b = first / 64; b <= last / 64; b++)
             blocks[b % 8] = piece(p, layer, kv_head, b);
-        p->ref.attend(p->q + head * dim, blocks, dim, first, last, 0, &m_r, &l_r, o_r);
+        q = (struct kernel_query){ .q = p->q + head * dim, .o = o_r, .lo = first, .hi = last };
+        p->ref.attend(&q, 1, blocks, dim, 0);
         if (range == lo / 512) {
-            m = m_r;
-            l = l_r;
+            m = q.m;
+            l = q.l;
             memcpy(o, o_r, dim * sizeof(float));
         } else {
-            p->ref.attend_merge(&m, &l, o, m_r, l_r, o_r, dim);
+            p->ref.attend_merge(&m, &l, o, q.m, q.l, o_r, dim);
         }
     }
     p->ref.attend_finish(o, l, dim);

@@ -109,8 +109,11 @@ static void attend_all(const struct kernel_ops *ops, const struct cache *c, cons
             uint32_t at = base / 64 + b;
             blocks[b] = at >= lo / 64 && at <= p / 64 ? c->blocks[at] : NULL;
         }
-        ops->attend(q, blocks, c->hd, max_u32(lo, base), p < base + 511 ? p : base + 511, softcap, &parts[r].m,
-                    &parts[r].l, parts[r].o);
+        struct kernel_query one = { .q = q, .o = parts[r].o, .lo = max_u32(lo, base),
+                                    .hi = p < base + 511 ? p : base + 511 };
+        ops->attend(&one, 1, blocks, c->hd, softcap);
+        parts[r].m = one.m;
+        parts[r].l = one.l;
     }
     for (uint32_t r = 1; r < count; r++)
         ops->attend_merge(&parts[0].m, &parts[0].l, parts[0].o, parts[r].m, parts[r].l, parts[r].o, c->hd);
@@ -161,6 +164,59 @@ static void check_query(struct harness *h, const struct cache *c, uint32_t p, ui
     guards_release(h, kept - 3);
 }
 
+/* Queries of a range in company: heads of a token, tokens of a prompt, windows, or anything. */
+static void fill_company(struct harness *h, struct kernel_query *queries, uint32_t n, uint32_t base, uint32_t kind)
+{
+    uint32_t last = base + 511 < POSITIONS ? 511 : POSITIONS - 1 - base, at = random_u32(h) % (last + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t hi = kind == 0 ? at : at + i / 3 < last ? at + i / 3 : last, lo = 0;
+        if (kind == 2)
+            lo = hi > 70 ? hi - 70 : 0;
+        if (kind == 3) {
+            hi = random_u32(h) % (last + 1);
+            lo = random_u32(h) % (hi + 1);
+        }
+        queries[i].lo = base + lo;
+        queries[i].hi = base + hi;
+    }
+}
+
+/* What a query finds does not depend on its company: ref takes them one by one. */
+static void check_company(struct harness *h, const struct cache *c, uint32_t n, uint32_t range, uint32_t kind)
+{
+    struct kernel_query queries[2][KERNEL_QUERIES_MAX];
+    const uint32_t hd = c->hd, base = 512 * range;
+    const float softcap = random_u32(h) % 4 ? 0.0f : 30.0f;
+    const uint16_t *blocks[8] = { NULL };
+    unsigned kept = h->guard_count;
+    float *q = guarded(h, n * hd * sizeof *q);
+    float *o[2] = { guarded(h, n * hd * sizeof *q), guarded(h, n * hd * sizeof *q) };
+    fill_company(h, queries[0], n, base, kind);
+    for (uint32_t i = 0; i < n * hd; i++)
+        q[i] = random_normal(h) / sqrtf((float)hd);
+    for (uint32_t i = 0; i < n; i++) {
+        queries[0][i].q = q + i * hd;
+        for (uint32_t b = queries[0][i].lo / 64; b <= queries[0][i].hi / 64; b++)
+            blocks[b % 8] = c->blocks[b];
+    }
+    for (unsigned l = 0; l <= h->level_count; l++) {
+        const struct kernel_ops *ops = l ? &h->levels[l - 1] : &h->ref;
+        struct kernel_query *own = queries[l ? 1 : 0];
+        memcpy(own, queries[0], sizeof queries[0]);
+        for (uint32_t i = 0; i < n; i++)
+            own[i].o = o[l ? 1 : 0] + i * hd;
+        ops->attend(own, n, blocks, hd, softcap);
+        for (uint32_t i = 0; l && i < n; i++) {
+            const struct kernel_query *right = &queries[0][i];
+            expect_same(h, right->o, own[i].o, hd * sizeof *q, "attend at %s, query %u of %u, %u..%u",
+                        kernel_level_name(ops->level), i, n, right->lo, right->hi);
+            expect_same(h, &right->m, &own[i].m, sizeof right->m, "its maximum");
+            expect_same(h, &right->l, &own[i].l, sizeof right->l, "its sum");
+        }
+    }
+    guards_release(h, kept);
+}
+
 static void check_head_dim(struct harness *h, uint32_t hd)
 {
     static const uint32_t windows[] = { 0, 1, 63, 64, 512, 700 };
@@ -181,6 +237,10 @@ static void check_head_dim(struct harness *h, uint32_t hd)
         uint32_t p = i < 40 ? i * 5 % 131 : random_u32(h) % (POSITIONS - 1);
         check_query(h, &c, p, windows[random_u32(h) % 6], i % 3 ? 1.0f : 20.0f, i % 4 == 1 ? 30.0f : 0.0f);
     }
+    for (uint32_t n = 1; n <= 14; n++)
+        for (uint32_t kind = 0; kind < 4; kind++)
+            check_company(h, &c, n, random_u32(h) % RANGES, kind);
+    check_company(h, &c, KERNEL_QUERIES_MAX, 0, 1);
     guards_check(h);
 }
 
@@ -219,13 +279,18 @@ struct attend_bench {
     const struct kernel_ops *ops;
     const struct cache *c;
     const float *q;
-    float out[KERNEL_HEAD_DIM_MAX];
+    uint32_t n;
+    float out[16][KERNEL_HEAD_DIM_MAX];
 };
 
+/* A whole range. */
 static void attend_once(void *context)
 {
     struct attend_bench *b = context;
-    attend_all(b->ops, b->c, b->q, 0, 1023, 0.0f, 0, b->out);
+    struct kernel_query queries[16];
+    for (uint32_t i = 0; i < b->n; i++)
+        queries[i] = (struct kernel_query){ .q = b->q + i * b->c->hd, .o = b->out[i], .lo = 0, .hi = 511 };
+    b->ops->attend(queries, b->n, (const uint16_t *const *)b->c->blocks, b->c->hd, 0.0f);
 }
 
 void bench_attend(struct harness *h)
@@ -234,12 +299,13 @@ void bench_attend(struct harness *h)
         float *k = guarded(h, POSITIONS * hd * sizeof *k);
         fill_vector(h, VECTOR_ORDINARY, k, POSITIONS * hd);
         struct cache c = new_cache(h, &h->ref, hd, k, k);
-        for (unsigned l = 0; l <= h->level_count; l++) {
-            struct attend_bench b = { .ops = l ? &h->levels[l - 1] : &h->ref, .c = &c, .q = k };
-            double seconds = bench_seconds(attend_once, &b);
-            printf("attend hd %-4u %-6s %8.2f ns per position  %6.2f GB/s\n", hd, kernel_level_name(b.ops->level),
-                   seconds * 1e9 / 1024, 1024.0 * hd * 4 / seconds * 1e-9);
-        }
+        for (unsigned l = 0; l <= h->level_count; l++)
+            for (uint32_t n = 1; n <= 16; n += n < 4 ? 1 : 4) {
+                struct attend_bench b = { .ops = l ? &h->levels[l - 1] : &h->ref, .c = &c, .q = k, .n = n };
+                double seconds = bench_seconds(attend_once, &b) / n;
+                printf("attend hd %-4u x %-2u %-6s %8.2f ns per position and query  %6.2f GMAC/s\n", hd, n,
+                       kernel_level_name(b.ops->level), seconds * 1e9 / 512, 512.0 * hd * 2 / seconds * 1e-9);
+            }
         guards_check(h);
     }
 }

@@ -104,8 +104,12 @@ static uint64_t hash_attend(struct harness *h, float softcap)
         fill_vector(h, VECTOR_ORDINARY, kv, HD);
         expect(h, h->ref.kv_store(block[p / 64], HD, p % 64, kv, kv) == 0, "kv_store refuses");
     }
-    h->ref.attend(q, blocks, HD, 10, P, softcap, &m[0], &l[0], o[0]);
-    h->ref.attend(q, blocks, HD, 0, 70, softcap, &m[1], &l[1], o[1]);
+    struct kernel_query queries[2] = { { .q = q, .o = o[0], .lo = 10, .hi = P }, { .q = q, .o = o[1], .hi = 70 } };
+    h->ref.attend(queries, 2, blocks, HD, softcap);
+    for (unsigned i = 0; i < 2; i++) {
+        m[i] = queries[i].m;
+        l[i] = queries[i].l;
+    }
     h->ref.attend_merge(&m[0], &l[0], o[0], m[1], l[1], o[1], HD);
     h->ref.attend_finish(o[0], l[0], HD);
     guards_check(h);

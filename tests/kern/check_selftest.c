@@ -73,12 +73,12 @@ static int kv_store(uint16_t *block, uint32_t hd, uint32_t position, const float
     return r;
 }
 
-static void attend(const float *q, const uint16_t *const blocks[8], uint32_t hd, uint32_t lo, uint32_t hi,
-                   float softcap, float *ret_m, float *ret_l, float *ret_o)
+static void attend(struct kernel_query *queries, uint32_t n, const uint16_t *const blocks[8], uint32_t hd,
+                   float softcap)
 {
-    right.attend(q, blocks, hd, lo, hi, softcap, ret_m, ret_l, ret_o);
+    right.attend(queries, n, blocks, hd, softcap);
     if (softcap > 0)
-        break_float(&ret_o[hd - 1]);
+        break_float(&queries[n - 1].o[hd - 1]);
 }
 
 /* @ops is broken: found, and called so. */
