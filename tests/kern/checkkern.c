@@ -2,7 +2,7 @@
 
 /*
  * checkkern: every kernel of every level against ref, ref against its formulas.
- *   checkkern [--function NAME] [--bench] [--exhaustive] [--fast]
+ *   checkkern [--function NAME] [--bench] [--exhaustive] [--fast] [--soft-guards]
  * Exit 0, 1 (a difference), 2 (usage).
  */
 
@@ -13,6 +13,7 @@
 #include "kernels/cpu.h"
 #include "tests/kern/harness.h"
 
+#define USAGE "usage: checkkern [--function NAME] [--bench] [--exhaustive] [--fast] [--soft-guards]\n"
 #define INTEL 0x756e6547u       /* "Genu", the vendor in leaf 0 */
 #define ANOTHER 0x68747541u     /* "Auth" */
 
@@ -41,6 +42,7 @@ static void find_levels(struct harness *h)
             printf("skipped: level %s, which this CPU lacks\n", kernel_level_name(level));
             continue;
         }
+        printf("level %s\n", kernel_level_name(level));
         for (unsigned m = 0; m < 2; m++) {
             bits.leaf0_ebx = makers[m];
             kernel_ops_init_for(&h->levels[h->level_count++], level, &bits);
@@ -94,10 +96,12 @@ int main(int argc, char **argv)
             h.exhaustive = 1;
         else if (strcmp(argv[i], "--fast") == 0)
             h.fast = 1;
+        else if (strcmp(argv[i], "--soft-guards") == 0)
+            h.soft_guards = 1;
         else if (strcmp(argv[i], "--function") == 0 && i + 1 < argc)
             only = argv[++i];
         else
-            return fprintf(stderr, "usage: checkkern [--function NAME] [--bench] [--exhaustive] [--fast]\n"), 2;
+            return fprintf(stderr, USAGE), 2;
     }
     if (kernel_thread_init() < 0)
         return fprintf(stderr, "the floating point state does not stick\n"), 1;

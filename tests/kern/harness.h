@@ -31,6 +31,7 @@ struct harness {
     struct kernel_ops levels[LEVELS_MAX];   /* those above ref that this CPU has, with and without their traits */
     unsigned level_count;
     int exhaustive;                         /* every float, where one in a thousand would do */
+    int soft_guards;                        /* buffers end at a readable page: some emulators read what a mask hides */
     int fast;                               /* a part of it all: for valgrind and sanitizers */
 };
 
