@@ -11,6 +11,7 @@ object=${out%.a}.o
 
 ld -r -o "$object" --whole-archive "$client" --no-whole-archive "$@"
 grep -o 'tenon_[a-z_]*' "$map" > "$object.symbols"
-objcopy --keep-global-symbols="$object.symbols" "$object"
+# Nor may a program be bound to the compiler that wrote the link-time half of the objects.
+objcopy --keep-global-symbols="$object.symbols" --remove-section='.gnu.lto_*' --remove-section='.gnu.debuglto_*' "$object"
 rm -f "$out"
 ar rcs "$out" "$object"
