@@ -218,3 +218,14 @@ void loader_report(struct loader *loader, struct loader_report *ret_report)
     if (!ret_report->now_ns)
         ret_report->now_ns = clock_now_ns();
 }
+
+void loader_report_print(const struct loader_report *l, char *text, size_t size)
+{
+    double seconds = l->now_ns > l->started_ns ? (double)(l->now_ns - l->started_ns) * 1e-9 : 0;
+    double rate = seconds > 0 ? (double)l->bytes_done / seconds : 0;
+    double left = rate > 0 && l->bytes_total > l->bytes_done ? (double)(l->bytes_total - l->bytes_done) / rate : 0;
+
+    snprintf(text, size, "%.0f %% (%.2f/%.2f GB, %.2f GB/s, %.0f s left)",
+             l->bytes_total ? 100.0 * (double)l->bytes_done / (double)l->bytes_total : 0, (double)l->bytes_done * 1e-9,
+             (double)l->bytes_total * 1e-9, rate * 1e-9, left);
+}

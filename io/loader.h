@@ -79,3 +79,5 @@ void loader_give(struct loader *loader, const struct loader_piece *piece);
 void loader_fail(struct loader *loader, const struct error *error);
 /* Any thread, any time. */
 void loader_report(struct loader *loader, struct loader_report *ret_report);
+/* "40 % (0.40/1.00 GB, 2.10 GB/s, 0 s left)", for a terminal or a service manager. */
+void loader_report_print(const struct loader_report *report, char *text, size_t size);

@@ -17,25 +17,13 @@ void report_break(struct report *r)
         r->line_open = false;
 }
 
-/* "61 % (4.10/6.70 GB, 5.80 GB/s, 1 s left)" */
-static void progress_text(const struct loader_report *l, char *text, size_t size)
-{
-    double seconds = l->now_ns > l->started_ns ? (double)(l->now_ns - l->started_ns) / (double)NS_PER_S : 0;
-    double rate = seconds > 0 ? (double)l->bytes_done / seconds : 0;
-    double left = rate > 0 && l->bytes_total > l->bytes_done ? (double)(l->bytes_total - l->bytes_done) / rate : 0;
-
-    snprintf(text, size, "%.0f %% (%.2f/%.2f GB, %.2f GB/s, %.0f s left)",
-             l->bytes_total ? 100.0 * (double)l->bytes_done / (double)l->bytes_total : 0, (double)l->bytes_done * GB,
-             (double)l->bytes_total * GB, rate * GB, left);
-}
-
 void report_loading(struct report *r, const char *id, const struct loader_report *l)
 {
     char text[128], line[320];
     uint64_t now = clock_now_ns();
     int n;
 
-    progress_text(l, text, sizeof(text));
+    loader_report_print(l, text, sizeof(text));
     if (now - r->told_ns >= TELL_NS) {          /* as long as bytes come in, loading may take its time */
         notify_send(r->notify, "STATUS=Loading %s: %s\nEXTEND_TIMEOUT_USEC=30000000", id, text);
         r->told_ns = now;

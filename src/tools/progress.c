@@ -10,14 +10,11 @@
 
 void progress_load(void *arg, const struct loader_report *r)
 {
-    double seconds = (double)(r->now_ns - r->started_ns) * 1e-9,
-           rate = seconds > 0 ? (double)r->bytes_done / seconds : 0;
-    double left = rate > 0 ? (double)(r->bytes_total - r->bytes_done) / rate : 0;
+    char text[128];
 
     (void)arg;
-    fprintf(stderr, "\rloading: %3.0f %% (%.2f/%.2f GB, %.2f GB/s, %.0f s left) ",
-            r->bytes_total ? 100.0 * (double)r->bytes_done / (double)r->bytes_total : 100.0,
-            (double)r->bytes_done * 1e-9, (double)r->bytes_total * 1e-9, rate * 1e-9, left);
+    loader_report_print(r, text, sizeof(text));
+    fprintf(stderr, "\r\033[Kloading: %s", text);
     if (r->bytes_done == r->bytes_total)
         fprintf(stderr, "\n");
 }
