@@ -36,6 +36,11 @@ static void *run_door(void *arg)
     return NULL;
 }
 
+static void remove_socket(void)
+{
+    unlink(path);
+}
+
 static void start(void)
 {
     static const struct instance_config model = { .id = "fake", .path = "/nowhere" };
@@ -54,6 +59,7 @@ static void start(void)
     snprintf(path, sizeof(path), "/tmp/tenon-fuzz-%d.sock", (int)getpid());
     check(socket_listen(&listen, &listener, &error) == 0 && ring_new(&(struct ring_config){ .operations = 0 }, &c.ring,
                                                                      &error) == 0);
+    atexit(remove_socket);
     check(bridge_new(wake, c.ring, &c.bridge) == 0);
     c.listeners[0].fd = listener.fd;
     check(door_new(&c, &door, &error) == 0 && host_start(c.bridge, &model, 1, &host, &error) == 0);
