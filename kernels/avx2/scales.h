@@ -4,6 +4,7 @@
 /* Scales and mins of K-quants as operands of a multiply-add, and the sums that are made with them. */
 
 #include "kernels/avx2/tile.h"
+#include "kernels/lanes/scales_q3_k.inc"
 
 /* One byte per row becomes both 16-bit halves of the row's 32 bits. */
 INLINE __m256i eight_rows(const void *rows)
@@ -40,19 +41,6 @@ INLINE __m256i min_pairs_q2_k(const uint8_t *scales)
 {
     __m128i both = _mm_srli_epi16(interleaved(scales, scales + ROWS), 4);
     return _mm256_cvtepu8_epi16(_mm_and_si128(both, _mm_set1_epi8(15)));
-}
-
-INLINE void unpack_scales_q3_k(const struct packed_q3_k *p, int8_t scales[16][ROWS])
-{
-#pragma GCC unroll 16
-    for (int j = 0; j < 16; j++) {
-        __m128i low = _mm_load_si128((const __m128i *)p->scales_low[j % 8]);
-        __m128i high = _mm_load_si128((const __m128i *)p->scales_high[j % 4]);
-        low = _mm_and_si128(_mm_srli_epi16(low, 4 * (j / 8)), _mm_set1_epi8(15));
-        high = _mm_and_si128(_mm_slli_epi16(_mm_srli_epi16(high, 2 * (j / 4)), 4), _mm_set1_epi8(0x30));
-        __m128i six = _mm_sub_epi8(_mm_or_si128(low, high), _mm_set1_epi8(32));
-        _mm_store_si128((__m128i *)scales[j], six);
-    }
 }
 
 INLINE void gather_scales_q6_k(const struct packed_q6_k *p, int8_t scales[16][ROWS])
