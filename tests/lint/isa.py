@@ -13,19 +13,21 @@ import subprocess
 import commands
 import tree
 
-# What an instruction set shows in a disassembly.  VEX and EVEX mnemonics begin with v; the exceptions are older.
+# What an instruction set shows in a disassembly.  VEX and EVEX mnemonics begin with v; the exceptions are older.  EVEX
+# is known by its first byte alone: `vpdpbusd %ymm1,%ymm2,%ymm3` has both forms, and assemblers prefer the longer one.
 MARKS = {
+    "evex": re.compile(r"^ *[0-9a-f]+:\t((26|2e|36|3e|64|65|67) )*62 "),
     "zmm": re.compile(r"%zmm\d|%[xy]mm(1[6-9]|2\d|3[01])\b|%k[1-7]\b"),
     "tile": re.compile(r"%tmm\d|\btile(release|zero|loadd)\b"),
     "ymm": re.compile(r"%ymm\d"),
-    "vex": re.compile(r"\t(?!verr\b|verw\b|vm(call|launch|resume|xoff|func)\b)v[a-z0-9]+\b"),
+    "vex": re.compile(r"\t(\{\w+\} )?(?!verr\b|verw\b|vm(call|launch|resume|xoff|func)\b)v[a-z0-9]+\b"),
     "bmi": re.compile(r"\t(andn|bextr|blsi|blsr|blsmsk|bzhi|mulx|pdep|pext|rorx|sarx|shlx|shrx|lzcnt|movbe)[lqw]?\b"),
 }
 LEVELS = {      # folder of kernels/ -> marks it may show
     "avx2": {"ymm", "vex", "bmi"},
     "avxvnni": {"ymm", "vex", "bmi"},
-    "avx512": {"ymm", "vex", "bmi", "zmm"},
-    "amx": {"ymm", "vex", "bmi", "zmm", "tile"},
+    "avx512": {"ymm", "vex", "bmi", "zmm", "evex"},
+    "amx": {"ymm", "vex", "bmi", "zmm", "evex", "tile"},
 }
 KERNEL_IMPORTS = re.compile(r"^(kernel_\w+|tensor_type\w*|mem(cpy|set|move|cmp)|__mem(cpy|set|move)_chk|str(cmp|len)|fmaf?|sqrtf?|"
                             r"__stack_chk_fail|_GLOBAL_OFFSET_TABLE_)$")
@@ -45,7 +47,7 @@ def emulated(command):
 
 
 def disassemble(path):
-    return subprocess.run(["objdump", "-d", "--no-show-raw-insn", path], check=True, text=True, capture_output=True).stdout
+    return subprocess.run(["objdump", "-d", "--wide", path], check=True, text=True, capture_output=True).stdout
 
 
 def symbols(path):
@@ -69,7 +71,7 @@ def check_instructions(source, path):
     for line in disassemble(path).splitlines():
         for name in set(MARKS) - allowed:
             if MARKS[name].search(line):
-                seen.setdefault(name, []).append(line.split("\t", 1)[-1].strip())
+                seen.setdefault(name, []).append(line.split("\t")[-1].strip())
     for name, lines in sorted(seen.items()):
         yield f"{source}: {len(lines)} {name} instructions outside their level, the first: {lines[0]}"
 

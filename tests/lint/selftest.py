@@ -55,6 +55,8 @@ PLANTED = [
      "void leak(float *x) { _mm256_storeu_ps(x, _mm256_set1_ps(x[0])); }\n", "ymm instructions outside"),
     ("isa", "kernels/avx2/level.c", "+__attribute__((target(\"avx512f\"))) void kernel_ops_init_avx512(float *);\n"
      "void kernel_ops_init_avx512(float *x) { _mm512_storeu_ps(x, _mm512_set1_ps(x[0])); }\n", "zmm instructions"),
+    ("isa", "kernels/avx2/level.c", "+void kernel_x(__m256i *);\n"
+     "__attribute__((visibility(\"hidden\"), target(\"avx512vnni,avx512vl\"))) void kernel_x(__m256i *x)\n{ x[0] = _mm256_dpbusd_epi32(x[0], x[1], x[2]); }\n", "evex instructions"),
     ("isa", "kernels/avx2/level.c", "+int second(void);\nint second(void) { return 1; }\n", "exports"),
     ("isa", "kernels/avx2/level.c", "+#include <stdlib.h>\nstatic void *q;\nvoid *kernel_x(void);\n"
      "__attribute__((visibility(\"hidden\"))) void *kernel_x(void) { return q = malloc(4); }\n", "calls malloc"),
