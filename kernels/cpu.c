@@ -13,6 +13,7 @@
 #define LEAF7_EBX_AVX2 (1u << 5)
 #define LEAF7_EBX_AVX512 (1u << 16 | 1u << 17 | 1u << 30 | 1u << 31)    /* F, DQ, BW, VL */
 #define LEAF7_ECX_VNNI (1u << 11)
+#define LEAF7_1_EAX_AVXVNNI (1u << 4)
 #define XCR0_SSE_AVX 0x6u               /* XMM and YMM state are saved on a switch */
 #define XCR0_AVX512 0xe0u               /* masks, the upper halves, the upper sixteen */
 
@@ -35,8 +36,11 @@ void kernel_cpu_read(struct cpu_bits *ret)
     if (__get_cpuid(1, &eax, &ebx, &ecx, &edx))
         ret->leaf1_ecx = ecx;
     if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx)) {
+        const uint32_t subleaves = eax;
         ret->leaf7_ebx = ebx;
         ret->leaf7_ecx = ecx;
+        if (subleaves >= 1 && __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx))
+            ret->leaf7_1_eax = eax;
     }
     if (ret->leaf1_ecx & LEAF1_ECX_OSXSAVE)
         ret->xcr0 = read_xcr0();
@@ -47,6 +51,11 @@ static int has_avx2(const struct cpu_bits *bits)
     const uint32_t leaf1 = LEAF1_ECX_FMA | LEAF1_ECX_OSXSAVE | LEAF1_ECX_AVX | LEAF1_ECX_F16C;
     return (bits->leaf1_ecx & leaf1) == leaf1 && (bits->xcr0 & XCR0_SSE_AVX) == XCR0_SSE_AVX &&
            (bits->leaf7_ebx & LEAF7_EBX_AVX2);
+}
+
+static int has_avxvnni(const struct cpu_bits *bits)
+{
+    return has_avx2(bits) && (bits->leaf7_1_eax & LEAF7_1_EAX_AVXVNNI);
 }
 
 static int has_avx512(const struct cpu_bits *bits)
@@ -60,6 +69,7 @@ int kernel_cpu_has(const struct cpu_bits *bits, enum kernel_level level)
     switch (level) {
     case KERNEL_REF: return 1;
     case KERNEL_AVX2: return has_avx2(bits);
+    case KERNEL_AVXVNNI: return has_avxvnni(bits);
     case KERNEL_AVX512: return has_avx512(bits);
     case KERNEL_LEVEL_COUNT: break;
     }

@@ -13,7 +13,7 @@
 #include "kernels/ops.h"
 
 struct cpu_bits {               /* as CPUID and XGETBV give them */
-    uint32_t leaf0_ebx, leaf1_ecx, leaf7_ebx, leaf7_ecx;
+    uint32_t leaf0_ebx, leaf1_ecx, leaf7_ebx, leaf7_ecx, leaf7_1_eax;
     uint64_t xcr0;              /* 0 where the operating system does not use XSAVE */
 };
 

@@ -14,4 +14,5 @@
 
 KERNEL_LEVEL_INIT void kernel_ops_init_ref(struct kernel_ops *ops, unsigned traits);
 KERNEL_LEVEL_INIT void kernel_ops_init_avx2(struct kernel_ops *ops, unsigned traits);
+KERNEL_LEVEL_INIT void kernel_ops_init_avxvnni(struct kernel_ops *ops, unsigned traits);
 KERNEL_LEVEL_INIT void kernel_ops_init_avx512(struct kernel_ops *ops, unsigned traits);

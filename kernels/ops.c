@@ -10,6 +10,7 @@ static const struct {
 } levels[KERNEL_LEVEL_COUNT] = {
     [KERNEL_REF] = { "ref", kernel_ops_init_ref },
     [KERNEL_AVX2] = { "avx2", kernel_ops_init_avx2 },
+    [KERNEL_AVXVNNI] = { "avxvnni", kernel_ops_init_avxvnni },
     [KERNEL_AVX512] = { "avx512", kernel_ops_init_avx512 },
 };
 

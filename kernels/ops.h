@@ -27,8 +27,8 @@
 #define KERNEL_HEAD_DIM_MAX 256u        /* head_dim: a multiple of 16 up to this */
 #define KERNEL_NUMERIC_VERSION 1u
 
-/* KERNEL_AVX512: F, BW, DQ, VL and VNNI. */
-enum kernel_level { KERNEL_REF, KERNEL_AVX2, KERNEL_AVX512, KERNEL_LEVEL_COUNT };
+/* KERNEL_AVXVNNI: AVX2 and the VEX form of VNNI.  KERNEL_AVX512: F, BW, DQ, VL and VNNI. */
+enum kernel_level { KERNEL_REF, KERNEL_AVX2, KERNEL_AVXVNNI, KERNEL_AVX512, KERNEL_LEVEL_COUNT };
 
 /*
  * Input vectors of a matmul in one format.  k is a multiple of the format's block (ACT_F32: any).

@@ -11,4 +11,5 @@
 
 /* Up to so many columns weights are taken apart as they are used, twice if need be; 2-bit planes make that dear. */
 #define FEW_CHEAP (2 * TILE)
+#define FEW_FIFTH_BIT (2 * TILE)
 #define FEW_DEAR TILE

@@ -20,6 +20,7 @@ ONE_ANSWER = os.path.join(BUILD, "tests", "engine", "one_answer")
 def levels():
     """ref, and what this CPU has above it; what it lacks is named."""
     needed = [("avx2", {"avx2", "fma", "f16c"}),
+              ("avxvnni", {"avx2", "fma", "f16c", "avx_vnni"}),
               ("avx512", {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vnni"})]
     with open("/proc/cpuinfo", encoding="ascii", errors="replace") as f:
         flags = next((line.split() for line in f if line.startswith("flags")), [])

@@ -53,6 +53,25 @@ static void check_avx512(struct harness *h)
     expect(h, best(&bits) == KERNEL_REF, "AVX-512 without AVX2");
 }
 
+/* AVX-VNNI needs what AVX2 needs and its own bit, which AVX-512 neither needs nor brings. */
+static void check_avxvnni(struct harness *h)
+{
+    struct cpu_bits bits = capable;
+    bits.leaf7_1_eax = 1u << 4;
+    expect(h, best(&bits) == KERNEL_AVXVNNI, "a CPU capable of AVX-VNNI is not taken for one");
+    bits.xcr0 = 3;
+    expect(h, best(&bits) == KERNEL_REF, "AVX-VNNI where YMM is not saved");
+    bits = capable;
+    bits.leaf7_1_eax = ~(1u << 4);
+    expect(h, best(&bits) == KERNEL_AVX2, "AVX-VNNI without its own bit");
+    bits = capable_of_avx512();
+    expect(h, !kernel_cpu_has(&bits, KERNEL_AVXVNNI), "AVX-512 is taken for AVX-VNNI");
+    bits.leaf7_1_eax = 1u << 4;
+    expect(h, best(&bits) == KERNEL_AVX512 && kernel_cpu_has(&bits, KERNEL_AVXVNNI), "AVX-VNNI is preferred to AVX-512");
+    bits.leaf7_ecx = 0;
+    expect(h, best(&bits) == KERNEL_AVXVNNI, "AVX-VNNI is not what is left without AVX-512's VNNI");
+}
+
 static void check_levels(struct harness *h)
 {
     static const uint32_t needed[] = { 1u << 12, 1u << 27, 1u << 28, 1u << 29 };
@@ -88,15 +107,31 @@ static void check_names(struct harness *h)
     }
 }
 
+/* "matmul_", operands, "__" and the level that wrote the entry: this one, or a lower one that it left as it was. */
+static int is_named(const char *name, enum kernel_level level)
+{
+    const char *end = name ? strstr(name, "__") : NULL;
+    for (unsigned l = KERNEL_REF; end && l <= level; l++) {
+        const char *at = kernel_level_name((enum kernel_level)l);
+        size_t length = strlen(at);
+        if (strncmp(end + 2, at, length) == 0 && (end[2 + length] == '_' || end[2 + length] == '\0'))
+            return strncmp(name, "matmul_", 7) == 0;
+    }
+    return 0;
+}
+
 /* Every entry of every table is set, and names say operation, operands and level. */
 static void check_tables(struct harness *h)
 {
     for (unsigned l = 0; l <= h->level_count; l++) {
         const struct kernel_ops *ops = l ? &h->levels[l - 1] : &h->ref;
-        for (unsigned t = 0; t < TENSOR_TYPE_COUNT; t++)
-            expect(h, ops->matmul[t] && ops->matmul_name[t] && strncmp(ops->matmul_name[t], "matmul_", 7) == 0 &&
-                          strstr(ops->matmul_name[t], kernel_level_name(ops->level)),
+        int own = 0;
+        for (unsigned t = 0; t < TENSOR_TYPE_COUNT; t++) {
+            expect(h, ops->matmul[t] && is_named(ops->matmul_name[t], ops->level),
                    "level %s, type %s: no kernel or no name", kernel_level_name(ops->level), tensor_types[t].name);
+            own += strstr(ops->matmul_name[t], kernel_level_name(ops->level)) != NULL;
+        }
+        expect(h, own > 0, "level %s has no kernel of its own", kernel_level_name(ops->level));
         const void *const entries[] = {
             (void *)ops->quantise,     (void *)ops->sumsq,       (void *)ops->epilogue,      (void *)ops->add,
             (void *)ops->norm,         (void *)ops->norm_add,    (void *)ops->scale,         (void *)ops->gated_silu,
@@ -137,6 +172,7 @@ void check_cpu(struct harness *h)
 {
     check_levels(h);
     check_avx512(h);
+    check_avxvnni(h);
     check_limit(h);
     check_names(h);
     check_tables(h);
