@@ -6,7 +6,7 @@
 #include "kernels/layout.h"
 
 #define GROUPS 2u
-#define TOKENS 13u                      /* more than one tile at any level, and a ragged last one */
+#define TOKENS 17u                      /* more than any level takes for few, and a ragged last tile */
 #define K_MAX 1280u                     /* a segment and a part of one */
 #define VECTOR 203u                     /* no multiple of any vector */
 #define HEAD_DIM 64u

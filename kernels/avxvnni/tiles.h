@@ -10,6 +10,6 @@
 #include "kernels/lanes/tiles.inc"
 
 /* Up to so many columns weights are taken apart as they are used; planes of bits beside nibbles make that dear. */
-#define FEW_CHEAP (6 * TILE)
+#define FEW_CHEAP (4 * TILE)
 #define FEW_FIFTH_BIT TILE
 #define FEW_DEAR TILE
