@@ -38,9 +38,13 @@ INLINE ints add_products_16(ints sum, ints a, ints b) { return _mm512_dpwssd_epi
  */
 INLINE ints add_products_of(ints sum, ints w, const int8_t *q)
 {
+#ifdef KERNEL_EMULATE
+    return add_products(sum, w, broadcast_u32(q));
+#else
     struct quad { int8_t of[4]; };
     __asm__("vpdpbusd %2%{1to16%}, %1, %0" : "+v"(sum) : "v"(w), "m"(*(const struct quad *)q));
     return sum;
+#endif
 }
 
 /* Sums of the magnitudes of every 16 bytes. */

@@ -3,9 +3,10 @@
 
 /* Sixteen lanes at a time: loads and stores that respect the end of a vector. */
 
-#include <immintrin.h>
 #include <stdint.h>
 #include <string.h>
+
+#include "kernels/lanes/simd.h"
 
 #define INLINE static inline __attribute__((always_inline))
 
