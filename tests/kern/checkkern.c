@@ -3,14 +3,13 @@
 /*
  * checkkern: every kernel of every level against ref, ref against its formulas.
  *   checkkern [--function NAME] [--bench] [--exhaustive] [--fast] [--soft-guards]
- * Exit 0, 1 (a difference), 2 (usage).
+ * Exit 0, 1 (a difference), 2 (usage), 77 (skipped).  checkkern-emulated is the same with emulated levels.
  */
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/cpu.h"
 #include "tests/kern/harness.h"
 
 #define USAGE "usage: checkkern [--function NAME] [--bench] [--exhaustive] [--fast] [--soft-guards]\n"
@@ -30,11 +29,12 @@ static const struct {
 };
 
 /* The levels above ref that this CPU runs, as if it were of one maker and of another; the rest is named. */
-static void find_levels(struct harness *h)
+static int find_levels(struct harness *h)
 {
     static const uint32_t makers[] = { INTEL, ANOTHER };
     struct cpu_bits bits;
-    kernel_cpu_read(&bits);
+    if (find_cpu(&bits) < 0)
+        return -1;
     kernel_ops_init(&h->ref, KERNEL_REF);
     for (unsigned l = KERNEL_REF + 1; l < KERNEL_LEVEL_COUNT; l++) {
         enum kernel_level level = (enum kernel_level)l;
@@ -48,6 +48,7 @@ static void find_levels(struct harness *h)
             kernel_ops_init_for(&h->levels[h->level_count++], level, &bits);
         }
     }
+    return 0;
 }
 
 /* A name that is none, or none of what can be timed: says which there are. */
@@ -105,6 +106,7 @@ int main(int argc, char **argv)
     }
     if (kernel_thread_init() < 0)
         return fprintf(stderr, "the floating point state does not stick\n"), 1;
-    find_levels(&h);
+    if (find_levels(&h) < 0)
+        return 77;
     return run(&h, only, bench);
 }

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kernels/ops.h"
+#include "kernels/cpu.h"
 
 #define GUARDS_MAX 64
 #define LEVELS_MAX (2 * KERNEL_LEVEL_COUNT)
@@ -69,6 +69,11 @@ int harness_finish(struct harness *h);
 typedef void bench_fn(void *context);
 /* Seconds of one call: the best of several rounds, each long enough for the clock. */
 double bench_seconds(bench_fn *fn, void *context);
+
+/* --- the CPU that levels are for --- */
+
+/* Of this machine; the emulated program adds what it emulates.  -1 where it cannot run at all, and says why. */
+int find_cpu(struct cpu_bits *ret);
 
 /* --- the cases, one file each --- */
 

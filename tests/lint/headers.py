@@ -16,7 +16,7 @@ def command_for(compiled, header):
     folder = os.path.dirname(header)
     while True:
         for c in compiled:
-            if os.path.dirname(c.source) == folder:
+            if os.path.dirname(c.source) == folder and "-DKERNEL_EMULATE" not in c.words:
                 return c
         if not folder:
             return compiled[0]

@@ -29,6 +29,7 @@ CLEAN = {
     "numa/topology.c": LICENCE + "#include <hwloc.h>\n",
     "tests/io/test_ring.c": LICENCE + '#include <cmocka.h>\n#include "src/base/base.h"\n',
 }
+FLAGS = {"kernels/avx2": ["-mavx2", "-mfma"], "kernels/avx512": ["-mavx2", "-DKERNEL_EMULATE"]}
 # name of the lint, file, text put in place of the file (or "+" and text to add), a word of the finding
 PLANTED = [
     ("layers", "src/base/base.c", '+#include "src/model/model.h"\n', "no such file"),
@@ -57,6 +58,9 @@ PLANTED = [
      "void kernel_ops_init_avx512(float *x) { _mm512_storeu_ps(x, _mm512_set1_ps(x[0])); }\n", "zmm instructions"),
     ("isa", "kernels/avx2/level.c", "+void kernel_x(__m256i *);\n"
      "__attribute__((visibility(\"hidden\"), target(\"avx512vnni,avx512vl\"))) void kernel_x(__m256i *x)\n{ x[0] = _mm256_dpbusd_epi32(x[0], x[1], x[2]); }\n", "evex instructions"),
+    ("isa", "kernels/avx512/level.c", LICENCE + "#include <immintrin.h>\nvoid f(float *);\n"
+     "__attribute__((target(\"avx512f\"))) void f(float *x) { _mm512_storeu_ps(x, _mm512_set1_ps(x[0])); }\n",
+     "zmm instructions"),
     ("isa", "kernels/avx2/level.c", "+int second(void);\nint second(void) { return 1; }\n", "exports"),
     ("isa", "kernels/avx2/level.c", "+#include <stdlib.h>\nstatic void *q;\nvoid *kernel_x(void);\n"
      "__attribute__((visibility(\"hidden\"))) void *kernel_x(void) { return q = malloc(4); }\n", "calls malloc"),
@@ -90,7 +94,7 @@ def compile_tree(root, cc):
     """Compiles what can be compiled and says how, as a build folder would."""
     entries = []
     for path in sorted(p for p in commands_sources(root)):
-        level = ["-mavx2", "-mfma"] if path.startswith("kernels/avx2/") else []
+        level = FLAGS.get(os.path.dirname(path), [])
         words = cc + level + ["-O2", "-I", root, "-c", path, "-o", path + ".o"]
         subprocess.run(words, cwd=root, capture_output=True, check=False)
         entries.append({"directory": root, "file": path, "output": path + ".o", "arguments": words})
