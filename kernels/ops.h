@@ -107,6 +107,7 @@ struct kernel_ops {
     /* Folds a later range (m_r, l_r, o_r) into (m, l, o). */
     void (*attend_merge)(float *m, float *l, float *o, float m_r, float l_r, const float *o_r, uint32_t hd);
     void (*attend_finish)(float *o, float l, uint32_t hd);                              /* o = o * (1 / l) */
+    const struct kernel_limits *limits; /* level_limits.h */
 };
 
 /* Fills @ops up to @highest, as far as this CPU can (cpu.h).  Returns the level reached. */
@@ -141,9 +142,7 @@ float kernel_inv_rms(float sum_of_squares, uint32_t n, float eps);
 double kernel_log64(double x);
 double kernel_exp64(double x);
 void kernel_sincos64(double x, double *ret_sin, double *ret_cos);
-/*
- * dim/2 cosines and dim/2 sines of position @position < 2^24; inv_freq[dim/2] from kernel_rope_freqs().
- */
+/* dim/2 cosines and dim/2 sines of position @position < 2^24; inv_freq[dim/2] from kernel_rope_freqs(). */
 void kernel_rope_freqs(float base, uint32_t dim, double linear_scale, const float *factors, double *ret_inv_freq);
 void kernel_rope_table(const double *inv_freq, uint32_t dim, uint32_t position, float *ret_cs);
 /* Philox4x32-10 (Salmon et al., SC'11): four words from a counter and a key (section 9). */

@@ -16,3 +16,4 @@ void kernel_avx2_init_matmul_float(struct kernel_ops *ops);
 void kernel_avx2_init_quantise(struct kernel_ops *ops);
 void kernel_avx2_init_vector(struct kernel_ops *ops);
 void kernel_avx2_init_attend(struct kernel_ops *ops);
+void kernel_avx2_init_limits(struct kernel_ops *ops);

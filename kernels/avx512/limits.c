@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/avx512/avx512.h"
+#include "kernels/avx512/ints.h"
+#include "kernels/vnni/limits.inc"
+
+void kernel_avx512_init_limits(struct kernel_ops *ops)
+{
+    static const struct kernel_limits limits = { limit_int8, limit_f32, limit_read };
+    ops->limits = &limits;
+}
