@@ -7,100 +7,89 @@
 #include "numa/arena.h"
 #include "src/base/clock.h"
 
+#define NO_NODE UINT32_MAX
+
 struct bandwidth {
     const struct plan *plan;
     struct workers *workers;
-    struct arena **arenas;              /* [worker_count] */
-    uint64_t bytes_each;
+    struct arena **arenas;              /* [node_count] */
+    uint32_t reading_node, memory_node; /* of this round; NO_NODE: all, each on its own */
+    uint32_t round;
     _Atomic int result;
     uint64_t sum;                       /* keeps the reads alive */
-    uint32_t round;
 };
+
+struct slice { uint8_t *base; uint64_t bytes; };
+
+/* Slices are as large whoever reads: a few units at the end of an arena are read by nobody. */
+static struct slice slice_of(const struct bandwidth *b, uint32_t worker, uint32_t memory_node)
+{
+    const struct plan_node *n = &b->plan->nodes[b->plan->workers[worker].node];
+    const struct arena *a = b->arenas[memory_node];
+    uint64_t bytes = a->bytes / n->worker_count / STREAM_UNIT * STREAM_UNIT;
+
+    return (struct slice){ a->base + (worker - n->worker_first) * bytes, bytes };
+}
 
 static void populate(void *arg, uint32_t worker)
 {
     struct bandwidth *b = arg;
-    struct arena *a = b->arenas[worker];
-    int r = arena_populate(a, 0, a->bytes, NULL);
+    uint32_t node = b->plan->workers[worker].node;
+    const struct plan_node *n = &b->plan->nodes[node];
+    struct slice s = slice_of(b, worker, node);
+    int r = arena_populate_share(b->arenas[node], worker - n->worker_first, n->worker_count, NULL);
 
-    if (r < 0) {
+    if (r < 0)
         b->result = r;
-        return;
-    }
-    for (uint64_t i = 0; i < a->bytes; i += 64) /* distinct lines: no shared zero page, no compressed memory */
-        a->base[i] = (uint8_t)(i >> 6);
+    workers_barrier_node(b->workers, worker);   /* slices and shares are cut at different places */
+    for (uint64_t i = 0; b->result == 0 && i < s.bytes; i += 64) /* distinct lines: no zero page, none compressed */
+        s.base[i] = (uint8_t)(i >> 6);
 }
 
-typedef uint64_t lanes __attribute__((vector_size(16)));
-
-#define STREAMS 4u
-#define STREAM_BYTES 4096u              /* of each stream, side by side */
-#define AHEAD_BYTES 16384u
-
-/*
- * Which order of reads fills the memory's queues best differs by machine: hardware prefetchers follow a page, software
- * ones cross it.  The read bandwidth is what the best of these reaches.  A prefetch past the end does not fault.
- */
-static inline __attribute__((always_inline)) uint64_t read_streams(const uint8_t *from, uint64_t bytes,
-                                                                   uint32_t streams, uint32_t ahead)
+static bool takes_part(const struct bandwidth *b, uint32_t node)
 {
-    lanes s[STREAMS] = { 0 };
-
-    for (uint64_t at = 0; at < bytes; at += streams * STREAM_BYTES)
-        for (uint32_t i = 0; i < STREAM_BYTES; i += 64)
-            for (uint32_t k = 0; k < streams; k++) {
-                const uint8_t *line = from + at + k * STREAM_BYTES + i;
-                const lanes *p = (const lanes *)(const void *)line;
-
-                if (ahead)
-                    __builtin_prefetch(line + ahead, 0, 2);
-                s[k] ^= (p[0] ^ p[1]) ^ (p[2] ^ p[3]);
-            }
-    for (uint32_t k = 1; k < streams; k++)
-        s[0] ^= s[k];
-    return s[0][0] ^ s[0][1];
+    return b->reading_node == NO_NODE || b->reading_node == node;
 }
 
-static uint64_t read_plain(const uint8_t *from, uint64_t bytes) { return read_streams(from, bytes, 1, 0); }
-static uint64_t read_ahead(const uint8_t *from, uint64_t bytes) { return read_streams(from, bytes, 1, AHEAD_BYTES); }
-static uint64_t read_many(const uint8_t *from, uint64_t bytes)
-{
-    return read_streams(from, bytes, STREAMS, AHEAD_BYTES);
-}
-
-static uint64_t (*const orders[BANDWIDTH_ORDERS])(const uint8_t *from, uint64_t bytes) = {
-    read_plain, read_ahead, read_many,
-};
-
-static void read_all(void *arg, uint32_t worker)
+static void read_slice(void *arg, uint32_t worker)
 {
     struct bandwidth *b = arg;
-    uint64_t sum = orders[b->round % BANDWIDTH_ORDERS](b->arenas[worker]->base, b->bytes_each);
+    uint32_t node = b->plan->workers[worker].node;
+    struct slice s = slice_of(b, worker, b->memory_node == NO_NODE ? node : b->memory_node);
 
-    __atomic_fetch_add(&b->sum, sum, __ATOMIC_RELAXED);
+    if (takes_part(b, node))
+        __atomic_fetch_add(&b->sum, stream_read(b->round % STREAM_ORDERS, s.base, s.bytes), __ATOMIC_RELAXED);
+}
+
+static int new_arenas(struct bandwidth *b, uint64_t bytes, struct error *error)
+{
+    int r = 0;
+
+    for (uint32_t n = 0; r == 0 && n < b->plan->node_count; n++) {
+        const struct plan_node *node = &b->plan->nodes[n];
+        struct arena_spec spec = { .name = "tenon:bandwidth", .policy = ARENA_LADDER, .os_node = node->os_node };
+
+        spec.bytes = align_up(bytes / b->plan->worker_count * node->worker_count, PAGE_2M_BYTES);
+        r = arena_new(&spec, &b->arenas[n], error);
+    }
+    return r;
 }
 
 int bandwidth_new(const struct plan *plan, struct workers *workers, uint64_t bytes, struct bandwidth **ret,
                   struct error *error)
 {
     struct bandwidth *b = calloc(1, sizeof(*b));
-    int r = 0;
+    int r;
 
     if (b)
-        b->arenas = calloc(plan->worker_count, sizeof(*b->arenas));
+        b->arenas = calloc(plan->node_count, sizeof(*b->arenas));
     if (!b || !b->arenas) {
         free(b);
         return error_set(error, -ENOMEM, "no memory for the bandwidth loop");
     }
     b->plan = plan;
     b->workers = workers;
-    b->bytes_each = align_up(bytes / plan->worker_count, PAGE_2M_BYTES);
-    for (uint32_t w = 0; r == 0 && w < plan->worker_count; w++) {
-        struct arena_spec spec = { .name = "tenon:bandwidth", .bytes = b->bytes_each, .policy = ARENA_LADDER,
-                                   .os_node = plan->nodes[plan->workers[w].node].os_node };
-
-        r = arena_new(&spec, &b->arenas[w], error);
-    }
+    r = new_arenas(b, bytes, error);
     if (r == 0) {
         workers_run(workers, populate, b);
         r = b->result;
@@ -118,18 +107,25 @@ struct bandwidth *bandwidth_free(struct bandwidth *b)
 {
     if (!b)
         return NULL;
-    for (uint32_t w = 0; w < b->plan->worker_count; w++)
-        arena_free(b->arenas[w]);
+    for (uint32_t n = 0; n < b->plan->node_count; n++)
+        arena_free(b->arenas[n]);
     free(b->arenas);
     free(b);
     return NULL;
 }
 
-double bandwidth_round(struct bandwidth *b)
+double bandwidth_link_round(struct bandwidth *b, uint32_t reading_node, uint32_t memory_node)
 {
-    uint64_t begun = clock_now_ns();
+    uint64_t begun = clock_now_ns(), bytes = 0;
 
-    workers_run(b->workers, read_all, b);
+    b->reading_node = reading_node;
+    b->memory_node = memory_node;
+    workers_run(b->workers, read_slice, b);
     b->round++;
-    return (double)(b->bytes_each * b->plan->worker_count) / ((double)(clock_now_ns() - begun) * 1e-9);
+    for (uint32_t w = 0; w < b->plan->worker_count; w++)
+        if (takes_part(b, b->plan->workers[w].node))
+            bytes += slice_of(b, w, memory_node == NO_NODE ? b->plan->workers[w].node : memory_node).bytes;
+    return (double)bytes / ((double)(clock_now_ns() - begun) * 1e-9);
 }
+
+double bandwidth_round(struct bandwidth *b) { return bandwidth_link_round(b, NO_NODE, NO_NODE); }

@@ -2,20 +2,21 @@
 #pragma once
 
 /*
- * Read bandwidth as the workers see it: every worker reads its own slice of a buffer on its node, all at once.
- * The best of several rounds; each round has the next of BANDWIDTH_ORDERS orders of reading 64-byte lines, as the best
- * one differs by machine, and sums what it reads, so nothing but memory is measured.
+ * Read bandwidth as the workers see it: each reads its own slice of a buffer on a node, all at once.  Keep the best of
+ * several rounds; each round has the next of STREAM_ORDERS orders and sums what it reads, so nothing but memory is
+ * measured.
  */
 
 #include "numa/worker.h"
-
-#define BANDWIDTH_ORDERS 3u
+#include "src/tools/streams.h"
 
 struct bandwidth;
 
-/* @bytes per whole machine, on huge pages where there are any; populated by the workers. */
+/* @bytes per whole machine, on huge pages where there are any; populated by the workers of their node. */
 must_check int bandwidth_new(const struct plan *plan, struct workers *workers, uint64_t bytes, struct bandwidth **ret,
                              struct error *error);
 struct bandwidth *bandwidth_free(struct bandwidth *bandwidth);
-/* Bytes per second of one round; keep the best. */
+/* Bytes per second of one round in which every worker reads on its own node. */
 double bandwidth_round(struct bandwidth *bandwidth);
+/* The same of the workers of one node of the plan alone, reading what lies on another, or on their own. */
+double bandwidth_link_round(struct bandwidth *bandwidth, uint32_t reading_node, uint32_t memory_node);

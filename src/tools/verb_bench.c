@@ -15,7 +15,7 @@
 #include "src/tools/progress.h"
 
 #define BANDWIDTH_BYTES (UINT64_C(1) << 30)
-#define BANDWIDTH_ROUNDS (2 * BANDWIDTH_ORDERS)
+#define BANDWIDTH_ROUNDS (2 * STREAM_ORDERS)
 
 struct bench_options {
     uint32_t prompt, generate, repeat, batch;
