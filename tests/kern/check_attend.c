@@ -274,38 +274,3 @@ void check_attend(struct harness *h)
         check_rounding(h, l ? &h->levels[l - 1] : &h->ref);
     }
 }
-
-struct attend_bench {
-    const struct kernel_ops *ops;
-    const struct cache *c;
-    const float *q;
-    uint32_t n;
-    float out[16][KERNEL_HEAD_DIM_MAX];
-};
-
-/* A whole range. */
-static void attend_once(void *context)
-{
-    struct attend_bench *b = context;
-    struct kernel_query queries[16];
-    for (uint32_t i = 0; i < b->n; i++)
-        queries[i] = (struct kernel_query){ .q = b->q + i * b->c->hd, .o = b->out[i], .lo = 0, .hi = 511 };
-    b->ops->attend(queries, b->n, (const uint16_t *const *)b->c->blocks, b->c->hd, 0.0f);
-}
-
-void bench_attend(struct harness *h)
-{
-    for (uint32_t hd = 64; hd <= 256; hd *= 2) {
-        float *k = guarded(h, POSITIONS * hd * sizeof *k);
-        fill_vector(h, VECTOR_ORDINARY, k, POSITIONS * hd);
-        struct cache c = new_cache(h, &h->ref, hd, k, k);
-        for (unsigned l = 0; l <= h->level_count; l++)
-            for (uint32_t n = 1; n <= 16; n += n < 4 ? 1 : 4) {
-                struct attend_bench b = { .ops = l ? &h->levels[l - 1] : &h->ref, .c = &c, .q = k, .n = n };
-                double seconds = bench_seconds(attend_once, &b) / n;
-                printf("attend hd %-4u x %-2u %-6s %8.2f ns per position and query  %6.2f GMAC/s\n", hd, n,
-                       kernel_level_name(b.ops->level), seconds * 1e9 / 512, 512.0 * hd * 2 / seconds * 1e-9);
-            }
-        guards_check(h);
-    }
-}

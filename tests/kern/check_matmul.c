@@ -5,7 +5,6 @@
 
 #include "tests/kern/inputs.h"
 
-#define BENCH_TOKENS 32u
 #define GROUPS 5u
 
 /* One product: packed weights, activations and what ref makes of them. */
@@ -114,46 +113,5 @@ void check_matmul(struct harness *h)
             for (unsigned i = 0; ks[i]; i += h->fast ? 5 : 1)
                 for (unsigned kind = 0; kind < input_kinds_count; kind += h->fast ? 6 : 1)
                     check_product(h, (enum tensor_type)t, kind, ks[i], columns);
-    }
-}
-
-struct matmul_bench {
-    const struct kernel_ops *ops;
-    const struct product *p;
-    uint32_t tokens;
-    float *y;
-};
-
-static void matmul_once(void *context)
-{
-    struct matmul_bench *b = context;
-    b->ops->matmul[b->p->type](b->p->packed, GROUPS, &b->p->x, 0, b->tokens, b->y, 16 * GROUPS);
-}
-
-static void bench_type(struct harness *h, const struct kernel_ops *ops, enum tensor_type type, uint32_t columns)
-{
-    static const uint32_t tokens[] = { 1, 2, 4, 8, 32 };
-    struct product p = new_product(h, type, input_kinds[0], 1536, columns, BENCH_TOKENS);
-    struct matmul_bench b = { .ops = ops, .p = &p, .y = p.y };
-    printf("%-34s int%-2u", ops->matmul_name[type], tensor_types[type].act == ACT_F32 ? 32 : 8 * columns);
-    for (unsigned i = 0; i < sizeof tokens / sizeof *tokens; i++) {
-        b.tokens = tokens[i];
-        double seconds = bench_seconds(matmul_once, &b);
-        if (tokens[i] == 1)
-            printf(" %7.2f GB/s  GMAC/s at 1 2 4 8 32 tokens:", (double)(GROUPS * p.group_bytes) / seconds * 1e-9);
-        printf(" %6.1f", 16.0 * GROUPS * p.k * tokens[i] / seconds * 1e-9);
-    }
-    printf("\n");
-    guards_check(h);
-}
-
-void bench_matmul(struct harness *h)
-{
-    for (unsigned t = 0; t < TENSOR_TYPE_COUNT; t++) {
-        for (uint32_t columns = 1; columns <= (tensor_types[t].act == ACT_F32 ? 1 : 2); columns++) {
-            bench_type(h, &h->ref, (enum tensor_type)t, columns);
-            for (unsigned l = 0; l < h->level_count; l++)
-                bench_type(h, &h->levels[l], (enum tensor_type)t, columns);
-        }
     }
 }

@@ -87,29 +87,3 @@ void check_pack(struct harness *h)
                 check_rows(h, type, (enum weights_kind)kind, ks[i], i % 3 == 2 ? 5 : 16);
     }
 }
-
-struct pack_bench {
-    enum tensor_type type;
-    uint8_t *rows, *packed;
-    uint32_t k;
-};
-
-static void pack_once(void *context)
-{
-    struct pack_bench *b = context;
-    if (kernel_pack_group(b->type, b->rows, row_bytes_of(b->type, b->k), 16, b->k, b->packed) < 0)
-        printf("refused\n");
-}
-
-void bench_pack(struct harness *h)
-{
-    for (unsigned t = 0; t < TENSOR_TYPE_COUNT; t++) {
-        struct pack_bench b = { .type = (enum tensor_type)t, .k = 1536 };
-        size_t bytes = 16 * row_bytes_of(b.type, b.k);
-        b.rows = guarded(h, bytes);
-        b.packed = guarded(h, kernel_group_bytes(b.type, b.k));
-        fill_weights(h, b.type, WEIGHTS_ORDINARY, b.rows, bytes);
-        printf("%-40s %8.2f GB/s\n", tensor_types[t].name, (double)bytes / bench_seconds(pack_once, &b) * 1e-9);
-        guards_check(h);
-    }
-}

@@ -147,25 +147,3 @@ void check_selftest(struct harness *h)
     }
     free(work);
 }
-
-struct selftest_bench {
-    const struct kernel_ops *ops;
-    void *work;
-};
-
-static void selftest_once(void *context)
-{
-    const struct selftest_bench *b = context;
-    kernel_selftest(b->ops, ALL_TYPES, b->work);
-}
-
-void bench_selftest(struct harness *h)
-{
-    struct selftest_bench b = { .work = aligned_alloc(64, KERNEL_SELFTEST_BYTES) };
-    for (unsigned l = 0; b.work && l < h->level_count; l++) {
-        b.ops = &h->levels[l];
-        printf("selftest %-6s %8.2f ms for all types\n", kernel_level_name(b.ops->level),
-               bench_seconds(selftest_once, &b) * 1e3);
-    }
-    free(b.work);
-}

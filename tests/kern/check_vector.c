@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tests/kern/inputs.h"
+#include "tests/kern/vector_ops.h"
 
 static const uint32_t lengths[] = { 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 64, 100, 255, 256, 257, 576, 1001 };
 #define LENGTHS (sizeof lengths / sizeof *lengths)
@@ -137,38 +138,6 @@ static void check_quantise(struct harness *h)
 
 /* --- elementwise --- */
 
-/* One call of everything that walks a vector; which of them is @op. */
-#define OPS 14u
-static const char *const op_names[OPS] = { "epilogue", "epilogue r", "epilogue bias", "epilogue r bias", "add", "norm",
-                                           "norm_add", "scale", "gated_silu", "gated_gelu", "exp", "sumsq",
-                                           "attend_finish", "attend_merge" };
-
-static void call(const struct kernel_ops *ops, unsigned op, float *y, const float *a, const float *b, uint32_t n)
-{
-    float r = 0.37f + a[0], m = a[n / 2], l = b[n / 2];
-    switch (op) {
-    case 0: ops->epilogue(y, n, 0, r, NULL); break;
-    case 1: ops->epilogue(y, n, 1, r, NULL); break;
-    case 2: ops->epilogue(y, n, 0, r, a); break;
-    case 3: ops->epilogue(y, n, 1, r, a); break;
-    case 4: ops->add(y, a, n); break;
-    case 5: ops->norm(y, a, r, n); break;
-    case 6: ops->norm_add(y, a, b, r, n); break;
-    case 7: ops->scale(y, r, n); break;
-    case 8: ops->gated_silu(a, b, y, n); break;
-    case 9: ops->gated_gelu(a, b, y, n); break;
-    case 10: ops->exp(a, y, n); break;
-    case 11: y[0] = ops->sumsq(a, n < 256 ? n : 256); break;
-    case 12: ops->attend_finish(y, 1.5f + a[0], n); break;
-    case 13:
-        ops->attend_merge(&m, &l, y, a[0], b[0], b, n);
-        y[0] += m;              /* what went out by the other pointers counts too */
-        y[n - 1] += l;
-        break;
-    default: break;
-    }
-}
-
 /* The formula itself in f64, for the ops that have no loop over k. */
 static double exact(unsigned op, double y, double a, double b, double r)
 {
@@ -193,17 +162,17 @@ static void check_op(struct harness *h, unsigned op, uint32_t n, enum vector_kin
     fill_vector(h, VECTOR_ORDINARY, b, n);
     fill_vector(h, kind == VECTOR_OUTLIERS ? kind : VECTOR_ORDINARY, start, n);
     float *ref = guarded_copy(h, start, n * sizeof *start), r = 0.37f + a[0];
-    call(&h->ref, op, ref, a, b, n);
+    vector_op_call(&h->ref, op, ref, a, b, n);
     for (uint32_t i = 0; i < n && kind == VECTOR_ORDINARY; i++) {
         double want = exact(op, start[i], a[i], b[i], r);
         if (!isnan(want))
             expect(h, fabs(ref[i] - want) <= 4e-7 * (fabs(want) + fabs(start[i]) + 1), "%s: %g instead of %g",
-                   op_names[op], ref[i], want);
+                   vector_ops[op].name, ref[i], want);
     }
     for (unsigned l = 0; l < h->level_count; l++) {
         float *got = guarded_copy(h, start, n * sizeof *start);
-        call(&h->levels[l], op, got, a, b, n);
-        expect_same(h, ref, got, n * sizeof *got, "%s at %s, n %u, kind %d", op_names[op],
+        vector_op_call(&h->levels[l], op, got, a, b, n);
+        expect_same(h, ref, got, n * sizeof *got, "%s at %s, n %u, kind %d", vector_ops[op].name,
                     kernel_level_name(h->levels[l].level), n, (int)kind);
     }
     guards_check(h);
@@ -258,65 +227,11 @@ void check_vector(struct harness *h)
                                         { 256, 256 }, { 256, 64 }, { 48, 6 } };
     check_quantise(h);
     check_sumsq(h);
-    for (unsigned op = 0; op < OPS; op++)
+    for (unsigned op = 0; op < VECTOR_OPS; op++)
         for (unsigned i = 0; i < LENGTHS; i++)
             for (unsigned kind = 0; kind < VECTOR_KIND_COUNT; kind++)
                 check_op(h, op, lengths[i], (enum vector_kind)kind);
     for (unsigned i = 0; i < sizeof dims / sizeof *dims; i++)
         for (int halves = 0; halves < 2; halves++)
             check_rope_case(h, dims[i][0], dims[i][1], halves);
-}
-
-/* --- bench --- */
-
-struct vector_bench {
-    const struct kernel_ops *ops;
-    unsigned op;
-    float *y, *a, *b;
-    struct kernel_act x;
-};
-
-enum { BENCH_N = 1536 };
-
-static void op_once(void *context)
-{
-    struct vector_bench *v = context;
-    if (v->op == 11)
-        for (uint32_t k = 0; k < BENCH_N; k += 256)
-            v->y[0] = v->ops->sumsq(v->a + k, 256);
-    else
-        call(v->ops, v->op, v->y, v->a, v->b, BENCH_N);
-}
-
-static void quantise_once(void *context)
-{
-    struct vector_bench *v = context;
-    for (uint32_t k = 0; k < BENCH_N; k += 256)
-        v->ops->quantise(v->a + k, v->b + k, 256, &v->x, 0, k);
-}
-
-void bench_vector(struct harness *h)
-{
-    for (unsigned l = 0; l <= h->level_count; l++) {
-        struct vector_bench v = { .ops = l ? &h->levels[l - 1] : &h->ref };
-        v.a = guarded(h, BENCH_N * sizeof *v.a);
-        v.b = guarded(h, BENCH_N * sizeof *v.b);
-        v.y = guarded(h, BENCH_N * sizeof *v.y);
-        fill_vector(h, VECTOR_MINUS, v.a, BENCH_N);         /* what works in place must not shrink to subnormals */
-        v.a[0] = 0.63f;
-        fill_vector(h, VECTOR_ZERO, v.b, BENCH_N);
-        fill_vector(h, VECTOR_ORDINARY, v.y, BENCH_N);
-        for (v.op = 0; v.op < OPS; v.op++)
-            printf("%-16s %-6s %8.3f ns per value\n", op_names[v.op], kernel_level_name(v.ops->level),
-                   bench_seconds(op_once, &v) * 1e9 / BENCH_N);
-        fill_vector(h, VECTOR_ORDINARY, v.b, BENCH_N);
-        for (unsigned f = 0; f < ACT_FORMAT_COUNT; f++) {
-            for (uint32_t columns = 1; columns <= (f == ACT_F32 ? 1u : 2u); columns++) {
-                v.x = new_act(h, (enum act_format)f, BENCH_N, columns, 1);
-                printf("quantise %u x%u    %-6s %8.3f ns per value\n", f, columns, kernel_level_name(v.ops->level),
-                       bench_seconds(quantise_once, &v) * 1e9 / BENCH_N);
-            }
-        }
-        guards_check(h);
-    }
 }

@@ -2,7 +2,7 @@
 
 /*
  * checkkern: every kernel of every level against ref, ref against its formulas.
- *   checkkern [--function NAME] [--bench] [--exhaustive] [--fast] [--soft-guards]
+ *   checkkern [--function NAME] [--exhaustive] [--fast] [--soft-guards]
  * Exit 0, 1 (a difference), 2 (usage), 77 (skipped).  checkkern-emulated is the same with emulated levels.
  */
 
@@ -12,20 +12,17 @@
 
 #include "tests/kern/harness.h"
 
-#define USAGE "usage: checkkern [--function NAME] [--bench] [--exhaustive] [--fast] [--soft-guards]\n"
+#define USAGE "usage: checkkern [--function NAME] [--exhaustive] [--fast] [--soft-guards]\n"
 #define INTEL 0x756e6547u       /* "Genu", the vendor in leaf 0 */
 #define ANOTHER 0x68747541u     /* "Auth" */
 
 static const struct {
     const char *name;
     void (*check)(struct harness *h);
-    void (*bench)(struct harness *h);
 } cases[] = {
-    { "cpu", check_cpu, NULL },          { "pack", check_pack, bench_pack },
-    { "scalar", check_scalar, NULL },    { "exp", check_exp, NULL },
-    { "matmul", check_matmul, bench_matmul }, { "vector", check_vector, bench_vector },
-    { "attend", check_attend, bench_attend }, { "golden", check_golden, NULL },
-    { "selftest", check_selftest, bench_selftest },
+    { "cpu", check_cpu },       { "pack", check_pack },     { "scalar", check_scalar }, { "exp", check_exp },
+    { "matmul", check_matmul }, { "vector", check_vector }, { "attend", check_attend }, { "golden", check_golden },
+    { "selftest", check_selftest },
 };
 
 /* The levels above ref that this CPU runs, as if it were of one maker and of another; the rest is named. */
@@ -51,49 +48,41 @@ static int find_levels(struct harness *h)
     return 0;
 }
 
-/* A name that is none, or none of what can be timed: says which there are. */
-static int unknown(const char *name, int bench)
+/* A name that is none: says which there are. */
+static int unknown(const char *name)
 {
-    fprintf(stderr, "checkkern: there is no function \"%s\"%s; there are", name ? name : "", bench ? " to time" : "");
+    fprintf(stderr, "checkkern: there is no function \"%s\"; there are", name ? name : "");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        if (!bench || cases[i].bench)
-            fprintf(stderr, " %s", cases[i].name);
+        fprintf(stderr, " %s", cases[i].name);
     fprintf(stderr, "\n");
     return 2;
 }
 
-static int run(struct harness *h, const char *only, int bench)
+static int run(struct harness *h, const char *only)
 {
     int found = 0, failed = 0;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        if ((only && strcmp(only, cases[i].name) != 0) || (bench && !cases[i].bench))
+        if (only && strcmp(only, cases[i].name) != 0)
             continue;
         found = 1;
         h->what = cases[i].name;
         h->compared = h->failed = h->reported = 0;
         seed(h, i + 1);
-        if (bench) {
-            cases[i].bench(h);
-            continue;
-        }
         cases[i].check(h);
         failed |= harness_finish(h);
         printf("%-8s %llu words compared, %llu failed\n", h->what, (unsigned long long)h->compared,
                (unsigned long long)h->failed);
     }
-    return found ? failed : unknown(only, bench);
+    return found ? failed : unknown(only);
 }
 
 int main(int argc, char **argv)
 {
     static struct harness h;
     const char *only = NULL, *lengthy = getenv("TENON_TEST_LONG");
-    int bench = 0;
     h.exhaustive = lengthy && strcmp(lengthy, "0") != 0;
     for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--bench") == 0)
-            bench = 1;
-        else if (strcmp(argv[i], "--exhaustive") == 0)
+        if (strcmp(argv[i], "--exhaustive") == 0)
             h.exhaustive = 1;
         else if (strcmp(argv[i], "--fast") == 0)
             h.fast = 1;
@@ -108,5 +97,5 @@ int main(int argc, char **argv)
         return fprintf(stderr, "the floating point state does not stick\n"), 1;
     if (find_levels(&h) < 0)
         return 77;
-    return run(&h, only, bench);
+    return run(&h, only);
 }

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #define PAGE 4096u
 #define PATTERN 0xa5
@@ -120,31 +119,4 @@ int harness_finish(struct harness *h)
     guards_check(h);
     expect(h, h->compared > 20, "only %llu comparisons", (unsigned long long)h->compared);
     return h->failed != 0;
-}
-
-/* CPU time: what others do on the machine is not the kernel's. */
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-double bench_seconds(bench_fn *fn, void *context)
-{
-    const double round_seconds = 0.02;
-    double best = 1e9;
-    fn(context);
-    double start = now();
-    fn(context);
-    double once = now() - start;
-    unsigned long calls = once > round_seconds ? 1 : (unsigned long)(round_seconds / (once + 1e-9)) + 1;
-    for (int round = 0; round < 5; round++) {
-        start = now();
-        for (unsigned long i = 0; i < calls; i++)
-            fn(context);
-        double seconds = (now() - start) / (double)calls;
-        best = seconds < best ? seconds : best;
-    }
-    return best;
 }

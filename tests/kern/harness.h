@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * What checkkern's cases share: seeded numbers, buffers that end at a page nobody may touch, comparing, timing.
+ * What checkkern's cases share: seeded numbers, buffers that end at a page nobody may touch, comparing.
  *
  * A case is a function that checks every level of the kernels it names against ref.  All state lives in one
  * struct harness; a difference is counted and printed, and the run goes on.
@@ -64,12 +64,6 @@ int expect_same(struct harness *h, const void *ref, const void *got, size_t byte
 /* Counts what was compared and fails a case that compared nothing. */
 int harness_finish(struct harness *h);
 
-/* --- time --- */
-
-typedef void bench_fn(void *context);
-/* Seconds of one call: the best of several rounds, each long enough for the clock. */
-double bench_seconds(bench_fn *fn, void *context);
-
 /* --- the CPU that levels are for --- */
 
 /* Of this machine; the emulated program adds what it emulates.  -1 where it cannot run at all, and says why. */
@@ -86,9 +80,3 @@ void check_vector(struct harness *h);
 void check_attend(struct harness *h);
 void check_golden(struct harness *h);
 void check_selftest(struct harness *h);
-
-void bench_pack(struct harness *h);
-void bench_matmul(struct harness *h);
-void bench_vector(struct harness *h);
-void bench_attend(struct harness *h);
-void bench_selftest(struct harness *h);
