@@ -13,6 +13,7 @@
 #include <simde/x86/avx512.h>
 
 #include "tests/kern/emulate/lanes.h"
+#include "tests/kern/emulate/tile.h"
 
 /* --- across all lanes --- */
 
