@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "bench/kernels.h"
+#include "kernels/matmul.h"
 #include "kernels/selftest.h"
 #include "tests/kern/inputs.h"
 #include "tests/kern/vector_ops.h"
@@ -31,7 +32,7 @@ static void matmul(const struct kernel_ops *ops, void *arg)
     struct matmul *m = arg;
 
     m->at = m->at + m->bytes + m->bytes <= m->room ? m->at + m->bytes : 0;
-    ops->matmul[m->type](m->packed + m->at, m->groups, &m->x, 0, m->tokens, m->y, 16 * m->groups);
+    kernel_matmul(ops, m->type, m->packed + m->at, m->groups, &m->x, 0, m->tokens, m->y, 16 * m->groups);
 }
 
 /* As many different groups as the second-level cache takes beside the activations, and copies of them over memory. */

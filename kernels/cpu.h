@@ -13,8 +13,9 @@
 #include "kernels/ops.h"
 
 struct cpu_bits {               /* as CPUID and XGETBV give them */
-    uint32_t leaf0_ebx, leaf1_ecx, leaf7_ebx, leaf7_ecx, leaf7_1_eax;
+    uint32_t leaf0_ebx, leaf1_ecx, leaf7_ebx, leaf7_ecx, leaf7_edx, leaf7_1_eax;
     uint64_t xcr0;              /* 0 where the operating system does not use XSAVE */
+    uint64_t permitted;         /* states of XCR0 that the process was given leave to use */
 };
 
 void kernel_cpu_read(struct cpu_bits *ret);
@@ -24,3 +25,8 @@ int kernel_cpu_has(const struct cpu_bits *bits, enum kernel_level level);
 unsigned kernel_cpu_traits(const struct cpu_bits *bits);
 /* kernel_ops_init() for the CPU that @bits describe. */
 enum kernel_level kernel_ops_init_for(struct kernel_ops *ops, enum kernel_level highest, const struct cpu_bits *bits);
+/*
+ * Asks the system to let this process use AMX's tiles, before it has threads that compute; once more does no harm.  A
+ * negative errno where it refuses: the CPU counts as one without AMX then.  0 where it has none.
+ */
+int kernel_amx_permission(void);

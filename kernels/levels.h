@@ -16,3 +16,4 @@ KERNEL_LEVEL_INIT void kernel_ops_init_ref(struct kernel_ops *ops, unsigned trai
 KERNEL_LEVEL_INIT void kernel_ops_init_avx2(struct kernel_ops *ops, unsigned traits);
 KERNEL_LEVEL_INIT void kernel_ops_init_avxvnni(struct kernel_ops *ops, unsigned traits);
 KERNEL_LEVEL_INIT void kernel_ops_init_avx512(struct kernel_ops *ops, unsigned traits);
+KERNEL_LEVEL_INIT void kernel_ops_init_amx(struct kernel_ops *ops, unsigned traits);

@@ -12,6 +12,7 @@ static const struct {
     [KERNEL_AVX2] = { "avx2", kernel_ops_init_avx2 },
     [KERNEL_AVXVNNI] = { "avxvnni", kernel_ops_init_avxvnni },
     [KERNEL_AVX512] = { "avx512", kernel_ops_init_avx512 },
+    [KERNEL_AMX] = { "amx", kernel_ops_init_amx },
 };
 
 enum kernel_level kernel_ops_init_for(struct kernel_ops *ops, enum kernel_level highest, const struct cpu_bits *bits)
@@ -25,6 +26,8 @@ enum kernel_level kernel_ops_init_for(struct kernel_ops *ops, enum kernel_level 
 enum kernel_level kernel_ops_init(struct kernel_ops *ops, enum kernel_level highest)
 {
     struct cpu_bits bits;
+    if (highest >= KERNEL_AMX)
+        kernel_amx_permission();        /* the bits tell how it ended */
     kernel_cpu_read(&bits);
     return kernel_ops_init_for(ops, highest, &bits);
 }

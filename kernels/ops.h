@@ -27,8 +27,8 @@
 #define KERNEL_HEAD_DIM_MAX 256u        /* head_dim: a multiple of 16 up to this */
 #define KERNEL_NUMERIC_VERSION 1u
 
-/* KERNEL_AVXVNNI: AVX2 and the VEX form of VNNI.  KERNEL_AVX512: F, BW, DQ, VL and VNNI. */
-enum kernel_level { KERNEL_REF, KERNEL_AVX2, KERNEL_AVXVNNI, KERNEL_AVX512, KERNEL_LEVEL_COUNT };
+/* KERNEL_AVXVNNI: AVX2 and VNNI's VEX form.  KERNEL_AVX512: F, BW, DQ, VL, VNNI.  KERNEL_AMX: this and int8 tiles. */
+enum kernel_level { KERNEL_REF, KERNEL_AVX2, KERNEL_AVXVNNI, KERNEL_AVX512, KERNEL_AMX, KERNEL_LEVEL_COUNT };
 
 /*
  * Input vectors of a matmul in one format.  k is a multiple of the format's block (ACT_F32: any).
@@ -68,6 +68,8 @@ struct kernel_ops {
     enum kernel_level level;            /* the highest level that wrote into this table */
     kernel_matmul_fn *matmul[TENSOR_TYPE_COUNT];
     const char *matmul_name[TENSOR_TYPE_COUNT];     /* a sentence: "matmul_q4_k_a256_f32__avx2_16x4" */
+    kernel_matmul_fn *matmul_many[TENSOR_TYPE_COUNT];   /* another way (matmul.h), which gives the name then; or NULL */
+    uint32_t many_columns[TENSOR_TYPE_COUNT];       /* ... for so many columns or more; UINT32_MAX: never */
 
     /*
      * v = x * g (g NULL: v = x) for n <= 256 values, written into @out's token row at k_first (a multiple of
@@ -110,10 +112,9 @@ struct kernel_ops {
     const struct kernel_limits *limits; /* level_limits.h */
 };
 
-/* Fills @ops up to @highest, as far as this CPU can (cpu.h).  Returns the level reached. */
+/* Fills @ops up to @highest, as far as CPU and (AMX) system permit (cpu.h).  Returns the level reached. */
 enum kernel_level kernel_ops_init(struct kernel_ops *ops, enum kernel_level highest);
 const char *kernel_level_name(enum kernel_level level);
-
 /* Sets and reads back MXCSR: nearest even, no FTZ, no DAZ, all masked.  -1 if it does not stick. */
 int kernel_thread_init(void);
 

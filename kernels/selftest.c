@@ -129,16 +129,18 @@ static int quantises(struct selftest *t, const struct kernel_act x[2])
            (!x->s16 || memcmp(x[0].s16, x[1].s16, all / 16 * sizeof *x->s16) == 0);
 }
 
-/* One token and many run different code and give the same bits. */
+/* One token and many run different code, many perhaps in two ways, and give the same bits. */
 static int multiplies(struct selftest *t, enum tensor_type type, const struct kernel_act *x)
 {
     const size_t stride = GROUPS * ROWS;
     float *right = t->work->side[0].y[0], *y = t->work->side[1].y[0];
     t->ops[0]->matmul[type](t->work->packed, GROUPS, x, 0, TOKENS, right, stride);
-    t->ops[1]->matmul[type](t->work->packed, GROUPS, x, 0, TOKENS, y, stride);
-    if (memcmp(right, y, TOKENS * stride * sizeof *y) != 0)
-        return 0;
-    memset(y, 0xff, stride * sizeof *y);
+    for (unsigned i = 0; i < (t->ops[1]->matmul_many[type] ? 2 : 1); i++) {
+        (i ? t->ops[1]->matmul_many : t->ops[1]->matmul)[type](t->work->packed, GROUPS, x, 0, TOKENS, y, stride);
+        if (memcmp(right, y, TOKENS * stride * sizeof *y) != 0)
+            return 0;
+        memset(y, 0xff, TOKENS * stride * sizeof *y);
+    }
     t->ops[1]->matmul[type](t->work->packed, GROUPS, x, 0, 1, y, stride);
     return memcmp(right, y, stride * sizeof *y) == 0;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/cpu.h"
 #include "kernels/selftest.h"
 
 /* The words of what was found wrong gather in the note, from the highest level down. */
@@ -18,11 +19,25 @@ static void note_failure(struct level_choice *c, const char *wrong)
                  n ? "; " : "", kernel_level_name(c->ops.level), wrong);
 }
 
+/* AMX's registers are the system's to give, to a process, before its threads compute.  Without them AVX-512 goes on. */
+static void ask_for_tiles(const struct level_request *q, struct level_choice *c)
+{
+    int r = q->highest >= KERNEL_AMX ? kernel_amx_permission() : 0;
+
+    if (r < 0)
+        snprintf(c->note, sizeof(c->note), "level %s is not taken: the system refuses its tiles (%s)",
+                 kernel_level_name(KERNEL_AMX), strerror(-r));
+}
+
 static int choose(const struct level_request *q, void *work, struct level_choice *c, struct error *error)
 {
-    enum kernel_level asked = q->highest, reached = kernel_ops_init(&c->ops, asked);
+    enum kernel_level asked = q->highest, reached;
     const char *wrong;
 
+    ask_for_tiles(q, c);
+    reached = kernel_ops_init(&c->ops, asked);
+    if (q->required && reached != asked && c->note[0])
+        return error_set(error, -ENOTSUP, "%s", c->note);
     if (q->required && reached != asked)
         return error_set(error, -ENOTSUP, "this CPU cannot run level %s; it reaches %s", kernel_level_name(asked),
                          kernel_level_name(reached));

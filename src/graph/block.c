@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/matmul.h"
 #include "src/graph/internal.h"
 
 /* True for the arrival that completes the unit.  The counter is zero again for the next phase. */
@@ -78,7 +79,7 @@ void graph_matmul(struct lane *lane, uint32_t matrix, uint32_t group, uint32_t c
         while (run < count &&
                weights_group(g->c.weights, matrix, group + run, lane->node) == packed + run * m->group_bytes)
             run++;
-        g->c.ops->matmul[m->type](packed, run, act, token_first, tokens, y, y_stride);
+        kernel_matmul(g->c.ops, m->type, packed, run, act, token_first, tokens, y, y_stride);
         y += run * KERNEL_GROUP_ROWS;
         group += run;
         count -= run;

@@ -62,7 +62,7 @@ enum {
     "                           positions per sequence; default from the memory that is left, at most 4096\n" \
     "      --topology TEXT      place for an invented host (hwloc: \"numa:2 core:4 pu:1\"), computed on this one\n" \
     "      --placement WORD     shard (default), local, mirror\n" \
-    "      --isa LEVEL          ref, avx2, avxvnni, avx512: exactly this level; default the best\n" \
+    "      --isa LEVEL          ref, avx2, avxvnni, avx512, amx: exactly this level; default the best\n" \
     "      --activations P      int8 (default), int16, or int16:qkv,attn_output,gate_up,ffn_down,output\n" \
     "      --prefill-chunk N    prompt tokens in a forward pass; -b, --batch-size N are the same\n" \
     "      --io KIND            auto (default), uring, preadv\n" \

@@ -89,7 +89,7 @@ def says_what_it_uses():
     with daemon().peer() as p:
         info = p.call("MODEL_INFO", {"model": "m"})[0]
         assert info["architecture"] == "llama" and info["tokenizer"] == "bpe", info
-        assert info["level"] in ("ref", "avx2", "avxvnni", "avx512") and info["threads"] >= 1 and info["nodes"] >= 1, info
+        assert info["level"] in ("ref", "avx2", "avxvnni", "avx512", "amx") and info["threads"] >= 1 and info["nodes"] >= 1, info
         assert f"Q4_1 matmul_q4_1_a32_f32__{info['level']}" in info["kernels"], info
         assert info["vocab_size"] == 49152 and info["state"] == wire.MODEL_STATE_READY, info
         assert 0 < info["context"] <= info["context_trained"] and info["sequences"] >= 1, info

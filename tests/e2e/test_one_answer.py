@@ -21,7 +21,8 @@ def levels():
     """ref, and what this CPU has above it; what it lacks is named."""
     needed = [("avx2", {"avx2", "fma", "f16c"}),
               ("avxvnni", {"avx2", "fma", "f16c", "avx_vnni"}),
-              ("avx512", {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vnni"})]
+              ("avx512", {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vnni"}),
+              ("amx", {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vnni", "amx_tile", "amx_int8"})]
     with open("/proc/cpuinfo", encoding="ascii", errors="replace") as f:
         flags = next((line.split() for line in f if line.startswith("flags")), [])
     found = ["ref"]

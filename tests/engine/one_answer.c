@@ -144,6 +144,7 @@ static void break_kernel(struct instance *in)
 
     whole_matmul = in->ops.matmul[type];
     in->ops.matmul[type] = broken_matmul;
+    in->ops.many_columns[type] = UINT32_MAX;
 }
 
 /* --- one combination --- */

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "kernels/cpu.h"
+#include "kernels/level_limits.h"
 #include "kernels/levels.h"
 #include "tests/kern/harness.h"
 
@@ -72,6 +73,33 @@ static void check_avxvnni(struct harness *h)
     expect(h, best(&bits) == KERNEL_AVXVNNI, "AVX-VNNI is not what is left without AVX-512's VNNI");
 }
 
+/* Each of what AMX needs, one at a time: AMX-TILE, AMX-INT8, both states, the permission; and all of AVX-512. */
+static void check_amx(struct harness *h)
+{
+    struct cpu_bits whole = capable_of_avx512(), bits;
+    whole.leaf7_edx = 1u << 24 | 1u << 25;
+    whole.xcr0 |= 1u << 17 | 1u << 18;
+    whole.permitted = 1u << 18;
+    expect(h, best(&whole) == KERNEL_AMX, "a CPU capable of AMX is not taken for one");
+    for (unsigned i = 0; i < 5; i++) {
+        bits = whole;
+        bits.leaf7_edx &= i < 2 ? ~(1u << (24 + i)) : ~0u;
+        bits.xcr0 &= i == 2 ? ~(1ull << 17) : i == 3 ? ~(1ull << 18) : ~0ull;
+        bits.permitted = i == 4 ? ~(1ull << 18) : ~0ull;
+        expect(h, best(&bits) == KERNEL_AVX512, "AMX without the %u. thing it needs", i + 1);
+    }
+    bits = whole;
+    bits.leaf7_ecx = 0;
+    expect(h, best(&bits) == KERNEL_AVX2, "AMX without VNNI");
+    bits = whole;
+    bits.xcr0 = 0x60007;
+    expect(h, best(&bits) == KERNEL_AVX2, "AMX where the state of AVX-512 is not saved");
+    const int answer = kernel_amx_permission();
+    kernel_cpu_read(&bits);
+    expect(h, answer == kernel_amx_permission() && (answer == 0 || !kernel_cpu_has(&bits, KERNEL_AMX)),
+           "AMX was refused with %d and is used", answer);
+}
+
 static void check_levels(struct harness *h)
 {
     static const uint32_t needed[] = { 1u << 12, 1u << 27, 1u << 28, 1u << 29 };
@@ -132,6 +160,8 @@ static void check_tables(struct harness *h)
             own += strstr(ops->matmul_name[t], kernel_level_name(ops->level)) != NULL;
         }
         expect(h, own > 0, "level %s has no kernel of its own", kernel_level_name(ops->level));
+        expect(h, ops->limits && ops->limits->int8(2) > 0 && ops->limits->f32(2) > 0, "level %s has no limits",
+               kernel_level_name(ops->level));
         const void *const entries[] = {
             (void *)ops->quantise,     (void *)ops->sumsq,       (void *)ops->epilogue,      (void *)ops->add,
             (void *)ops->norm,         (void *)ops->norm_add,    (void *)ops->scale,         (void *)ops->gated_silu,
@@ -173,6 +203,7 @@ void check_cpu(struct harness *h)
     check_levels(h);
     check_avx512(h);
     check_avxvnni(h);
+    check_amx(h);
     check_limit(h);
     check_names(h);
     check_tables(h);

@@ -103,6 +103,9 @@ static void check_broken_matmuls(struct harness *h, void *work)
             expect_found(h, &ops, ops.matmul_name[t], work);
             expect(h, kernel_selftest(&ops, ALL_TYPES & ~(1u << t), work) == NULL, "a type that is not asked for");
         }
+        struct kernel_ops ops = right;
+        ops.matmul_many[t] = matmul_many;
+        expect_found(h, &ops, ops.matmul_name[t], work);
     }
 }
 

@@ -69,6 +69,14 @@ EMULATED __m512i emulated_dpwssd_epi32(__m512i sum, __m512i x, __m512i y)
 #undef _mm512_extractf32x8_ps
 #undef _mm512_shuffle_epi32
 #undef _mm512_srai_epi32
+#undef _mm512_load_ps
+#undef _mm512_load_si512
+#undef _mm512_store_ps
+#undef _mm512_store_si512
+#define _mm512_load_ps(p) simde_mm512_load_ps(emulated_aligned(p))
+#define _mm512_load_si512(p) simde_mm512_load_si512(emulated_aligned(p))
+#define _mm512_store_ps(p, v) simde_mm512_store_ps(emulated_aligned(p), v)
+#define _mm512_store_si512(p, v) simde_mm512_store_si512(emulated_aligned(p), v)
 #define _mm256_maskz_loadu_ps emulated_256_maskz_loadu_ps
 #define _mm512_cvtepi16_epi32 emulated_cvtepi16_epi32
 #define _mm512_cvtepi32_epi8 emulated_cvtepi32_epi8

@@ -20,7 +20,14 @@ union emulated {
     int8_t s8[64];
 };
 
-/* --- memory: what a mask leaves out is not touched --- */
+/* --- memory: alignment is what the instruction asks for, and what a mask leaves out is not touched --- */
+
+EMULATED void *emulated_aligned(const void *p)
+{
+    if ((uintptr_t)p % 64)
+        __builtin_trap();
+    return (void *)(uintptr_t)p;
+}
 
 EMULATED __m512 emulated_maskz_loadu_ps(__mmask16 mask, const void *p)
 {
