@@ -131,9 +131,12 @@ class Failed(Exception):
 
 
 def run(*words, expect=0, timeout=120, stdin=b"", environment=None, before=None):
-    """(stdout, stderr) of a program as bytes; any exit code but `expect` (None: any) is a failure."""
-    done = subprocess.run([str(w) for w in words], input=stdin, capture_output=True, timeout=timeout, check=False,
-                          env={**os.environ, **(environment or {})}, preexec_fn=before)
+    """(stdout, stderr) of a program as bytes; any exit code but `expect` (None: any) is a failure.
+
+    @timeout: seconds on an ordinary machine; TENON_TEST_SLOW stretches them.
+    """
+    done = subprocess.run([str(w) for w in words], input=stdin, capture_output=True, timeout=timeout * SLOW,
+                          check=False, env={**os.environ, **(environment or {})}, preexec_fn=before)
     if expect is not None and done.returncode != expect:
         raise Failed(f"{' '.join(map(str, words))[:400]}\nended with {done.returncode}, not {expect}\n"
                      f"{done.stderr.decode(errors='replace')[-2000:]}")
