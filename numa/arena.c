@@ -293,7 +293,8 @@ static int add_ordinary(struct arena *arena, const struct arena_spec *spec, stru
         return error_set(error, r, "cannot map %llu MiB for %s: %s", (unsigned long long)(bytes >> 20), private->name,
                          strerror(-r));
     const struct piece *piece = &private->pieces[private->piece_count - 1];
-    arena->transparent = madvise(arena->base + piece->offset, bytes, MADV_HUGEPAGE) == 0;
+    int advice = spec->policy == ARENA_FROM_4K ? MADV_NOHUGEPAGE : MADV_HUGEPAGE;
+    arena->transparent = madvise(arena->base + piece->offset, bytes, advice) == 0 && advice == MADV_HUGEPAGE;
     note_add(arena->note, "%llu MiB in %s", (unsigned long long)(bytes >> 20),
              !arena->transparent ? "4 KiB pages" :
              anonymous ? "anonymous pages, transparent huge ones where there are any; lost on restart" :
@@ -311,7 +312,7 @@ static int build(struct arena *arena, const struct arena_spec *spec, struct erro
 {
     struct policy policy;
     uint64_t bytes = align_up(spec->bytes, PAGE_2M_BYTES);
-    bool use_1g = spec->allow_1g && bytes >= PAGE_1G_BYTES;
+    bool use_1g = spec->allow_1g && bytes >= PAGE_1G_BYTES && spec->policy < ARENA_FROM_2M;
     int r = reserve_addresses(arena, bytes, use_1g ? PAGE_1G_BYTES : PAGE_2M_BYTES, error);
 
     if (r)
@@ -319,7 +320,7 @@ static int build(struct arena *arena, const struct arena_spec *spec, struct erro
     policy_begin(&policy, spec->os_node);
     if (use_1g)
         r = add_hugetlb(arena, spec, PAGE_1G, error);
-    if (r == 0)
+    if (r == 0 && arena_takes_hugetlb(spec->policy))
         r = add_hugetlb(arena, spec, PAGE_2M, error);
     if (r == 0)
         r = add_ordinary(arena, spec, error);

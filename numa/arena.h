@@ -16,7 +16,13 @@
 enum arena_policy {
     ARENA_LADDER,                   /* take what there is, record the steps */
     ARENA_REQUIRE_HUGE,             /* -ENOMEM unless all of it is hugetlb pages */
+    /* The ladder from a lower rung on, for those who compare pages. */
+    ARENA_FROM_2M,
+    ARENA_FROM_THP,
+    ARENA_FROM_4K,                  /* transparent ones are declined */
 };
+
+static inline bool arena_takes_hugetlb(enum arena_policy policy) { return policy < ARENA_FROM_THP; }
 
 struct arena_spec {
     const char *name;               /* of the memfd: "tenon:weights:0" */

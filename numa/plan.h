@@ -61,6 +61,7 @@ struct plan {
     uint32_t *split;
     /* offset[m * node_count + n]: where the groups that node n holds begin in its weight arena; 64-byte aligned */
     uint64_t *offset;
+    bool unpinned;                  /* false as made; true: workers go where the kernel puts them, to compare */
     bool oversubscribed;            /* some worker is shared: more of them than cores or quota; worth a warning */
     char note[256];                 /* what was left out and why ("quota 2.5 cores: 2 workers"), "" if nothing */
 };

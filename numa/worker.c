@@ -39,7 +39,7 @@ struct workers {
     void *init_arg;
     uint64_t spin_ns;
     pthread_t owner;
-    bool running;
+    bool running, unpinned;
     uint32_t count, thread_count;           /* workers, threads created so far */
     _Alignas(BARRIER_ALIGN) _Atomic uint32_t started;
     struct affinity caller_affinity;
@@ -61,7 +61,8 @@ static void worker_start(struct worker *worker)
     struct workers *pool = worker->pool;
 
     worker->tid = (pid_t)syscall(SYS_gettid);
-    (void)!affinity_pin(worker->os_cpu);
+    if (!pool->unpinned)
+        (void)!affinity_pin(worker->os_cpu);
     worker->start_result = pool->init ? pool->init(pool->init_arg, worker->index) : 0;
 }
 
@@ -175,6 +176,7 @@ int workers_new(const struct plan *plan, worker_init_fn *init, void *init_arg, s
     pool->init_arg = init_arg;
     pool->owner = pthread_self();
     pool->spin_ns = SPIN_NS;
+    pool->unpinned = plan->unpinned;
     for (uint32_t i = 0; i < pool->count; i++) {
         const struct plan_worker *w = &plan->workers[i];
         check(w->node < plan->node_count);

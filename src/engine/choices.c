@@ -8,7 +8,8 @@
 
 static const char *const placements[] = { [PLAN_SHARD] = "shard", [PLAN_LOCAL] = "local", [PLAN_MIRROR] = "mirror" };
 static const char *const kinds[] = { [IO_AUTO] = "auto", [IO_URING] = "uring", [IO_PREADV] = "preadv" };
-static const char *const memories[] = { [ARENA_LADDER] = "ladder", [ARENA_REQUIRE_HUGE] = "require-huge" };
+static const char *const memories[] = { [ARENA_LADDER] = "ladder", [ARENA_REQUIRE_HUGE] = "require-huge",
+                                       [ARENA_FROM_2M] = "2m", [ARENA_FROM_THP] = "thp", [ARENA_FROM_4K] = "4k" };
 
 const struct words placement_words = WORDS(placements), io_words = WORDS(kinds), memory_words = WORDS(memories);
 

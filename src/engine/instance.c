@@ -159,8 +159,10 @@ static int load(struct instance *in, const struct instance_config *c, struct wor
         r = choose_level(in, c, error);
     if (r == 0)
         r = place(in, c, &blocks, error);
-    if (r == 0)
+    if (r == 0) {
+        in->plan->unpinned = c->unpinned;
         instance_describe_model(in, c);
+    }
     if (r == 0 && !*workers)
         r = workers_new(in->plan, worker_init, NULL, workers, error);
     if (r == 0 && workers_count(*workers) != in->plan->worker_count)

@@ -22,6 +22,7 @@ struct instance_config {
     const struct topology *host;
     enum plan_policy policy;
     uint32_t threads;                   /* 0 = as the plan says */
+    bool unpinned;                      /* workers go where the kernel puts them, to compare */
     enum kernel_level level;            /* highest wanted */
     bool level_required;                /* -ENOTSUP rather than a lower one */
     enum io_kind io;

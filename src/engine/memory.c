@@ -95,7 +95,7 @@ static bool is_short(const struct memory_node *n, enum arena_policy policy)
 {
     if (policy == ARENA_REQUIRE_HUGE)
         return needed(n) > n->huge_free;
-    return needed(n) > n->huge_free + n->plain_free;
+    return needed(n) > (arena_takes_hugetlb(policy) ? n->huge_free : 0) + n->plain_free;
 }
 
 int memory_judge(const struct memory_node *nodes, uint32_t count, enum arena_policy policy, struct error *error)
@@ -160,12 +160,14 @@ int memory_choose(const struct memory_request *q, const struct plan *plan, struc
 
     if (r < 0)
         return r;
+    if (!arena_takes_hugetlb(q->policy))
+        huge = 0;
     for (uint32_t n = 0; n < plan->node_count; n++)
         weights += align_up(plan->nodes[n].weight_bytes, PAGE_2M_BYTES);
     wanted = (uint64_t)kv_blocks_for(q->context ? q->context : MEMORY_CONTEXT_DEFAULT) * q->sequences *
              kv_bytes_per_block(q->hparams);
     room = less(huge, weights + plan->node_count * PAGE_2M_BYTES);
-    if (q->policy == ARENA_LADDER && room < wanted)
+    if (q->policy != ARENA_REQUIRE_HUGE && room < wanted)
         room = max_u64(room, less(plain, huge >= weights ? 0 : weights) / 2);
     return memory_decide(q, room, ret_choice, error);
 }

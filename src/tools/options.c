@@ -139,6 +139,7 @@ int session_open(struct session *s, const struct model_options *o)
 {
     struct error error = ERROR_NULL;
     struct instance_config c = { .id = "model", .path = o->model, .policy = o->policy, .threads = o->threads,
+                                 .unpinned = o->unpinned,
                                  .level = o->level, .level_required = o->level_required, .io = o->io,
                                  .wide_mask = o->wide_mask, .context = o->context, .sequences = o->sequences,
                                  .prefill_chunk = o->prefill_chunk, .memory = o->memory };

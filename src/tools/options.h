@@ -21,6 +21,7 @@ struct model_options {
     uint32_t sequences;
     enum io_kind io;                    /* --io */
     enum arena_policy memory;           /* --memory */
+    bool unpinned;                      /* --no-pin of bench */
     bool quiet;                         /* -q: no notes on stderr */
     const char *placing;                /* an option that only a process with the model can follow; NULL = none given */
 };
@@ -66,7 +67,7 @@ enum {
     "      --activations P      int8 (default), int16, or int16:qkv,attn_output,gate_up,ffn_down,output\n" \
     "      --prefill-chunk N    prompt tokens in a forward pass; -b, --batch-size N are the same\n" \
     "      --io KIND            auto (default), uring, preadv\n" \
-    "      --memory WORD        ladder (default), require-huge\n" \
+    "      --memory WORD        ladder (default), require-huge; 2m, thp, 4k: the ladder from there down, to compare\n" \
     "      --mlock, --no-mmap   taken: memory is held and files are not mapped anyway\n" \
     "      --mmap, --memory-f32 refused, with the reason\n" \
     "  -q, --quiet              no progress and no notes\n"

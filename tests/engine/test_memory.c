@@ -89,6 +89,9 @@ static void a_node_that_is_short_is_named(void **s)
     assert_null(strstr(e.text, "node 0"));
     nodes[1].plain_free = MB(90);
     assert_int_equal(memory_judge(nodes, 2, ARENA_LADDER, &e), 0);
+    assert_int_equal(memory_judge(nodes, 2, ARENA_FROM_2M, &e), 0);
+    assert_int_equal(memory_judge(nodes, 2, ARENA_FROM_THP, &e), -ENOMEM);     /* as if there were no huge pages */
+    assert_int_equal(memory_judge(nodes, 2, ARENA_FROM_4K, &e), -ENOMEM);
     assert_int_equal(memory_judge(nodes, 2, ARENA_REQUIRE_HUGE, &e), -ENOMEM);
     nodes[0].huge_free = MB(156);
     nodes[1].huge_free = MB(149);

@@ -289,6 +289,22 @@ static void test_ladder(void **state)
     resources_same(&before);
 }
 
+/* From a lower rung on, whatever the pools hold. */
+static void test_rungs(void **state)
+{
+    (void)state;
+    for (unsigned policy = ARENA_FROM_2M; policy <= ARENA_FROM_4K; policy++) {
+        uint64_t free_2m = policy == ARENA_FROM_2M ? resources_now().free_2m * PAGE_2M_BYTES : 0;
+        struct arena_spec spec = { .bytes = free_2m + PAGE_1G_BYTES, .policy = policy, .allow_1g = true };
+        struct arena *arena = make("", spec);
+
+        assert_int_equal(arena->bytes_by_size[PAGE_1G], 0);
+        assert_int_equal(arena->bytes_by_size[PAGE_2M], free_2m);
+        assert_int_equal(arena->transparent, policy != ARENA_FROM_4K);
+        arena_free(arena);
+    }
+}
+
 /* The pool says 1000 free pages that are not there: reservations of others, or a race. */
 static void test_lying_pool(void **state)
 {
@@ -571,7 +587,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hugetlb),        cmocka_unit_test(test_seal_untouched),
         cmocka_unit_test(test_giant),          cmocka_unit_test(test_short),
-        cmocka_unit_test(test_ladder),         cmocka_unit_test(test_lying_pool),
+        cmocka_unit_test(test_ladder),         cmocka_unit_test(test_lying_pool),    cmocka_unit_test(test_rungs),
         cmocka_unit_test(test_transparent),    cmocka_unit_test(test_ordinary_short),
         cmocka_unit_test(test_populate_fails), cmocka_unit_test(test_refused),
         cmocka_unit_test(test_policy_restored), cmocka_unit_test(test_without_mbind),

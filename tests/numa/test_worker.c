@@ -201,6 +201,12 @@ static void test_affinity(void **state)
     assert_int_equal(affinity_get(0, &after), 0);
     assert_int_equal(before.bytes, after.bytes);
     assert_memory_equal(before.set, after.set, before.bytes);
+    affinity_deinit(&after);
+    b.plan.unpinned = true;
+    assert_int_equal(workers_new(&b.plan, NULL, NULL, &workers, &error), 0);
+    assert_int_equal(affinity_get(0, &after), 0);
+    assert_memory_equal(before.set, after.set, before.bytes);
+    workers_free(workers);
     affinity_deinit(&before);
     affinity_deinit(&after);
 }
