@@ -7,13 +7,12 @@
  */
 
 #include "src/base/bytes.h"
+#include "src/tools/spread.h"
 #include "src/tools/streams.h"
 #include "tests/kern/harness.h"
 
 enum bench_place { PLACE_L1, PLACE_L2, PLACE_MEMORY, PLACE_COUNT };     /* where a kernel's weights come from */
 enum bench_bound { BOUND_INT8, BOUND_F32, BOUND_READ };                 /* which multiplications bound it, if any */
-
-struct spread { double min, median, max; };                             /* seconds of a call; all 0: not measured */
 
 /* What a level could do at best, and what one thread reads with its loads. */
 struct limits {
@@ -34,7 +33,7 @@ struct bench_row {
     struct bench_case c;
     enum kernel_level level;
     bool any_level;                     /* the kernel is no level's */
-    struct spread seconds;
+    struct spread seconds;              /* of a call */
 };
 
 typedef void bench_call_fn(const struct kernel_ops *ops, void *arg);

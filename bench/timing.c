@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
 #include <time.h>
 
 #include "bench/kernels.h"
@@ -39,19 +38,6 @@ static uint32_t rounds_for(const struct bench *b, double once)
     if (b->quick)
         return 1;
     return once * ROUNDS <= b->seconds * 4 ? ROUNDS : 2;
-}
-
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-static struct spread spread_of(double *values, uint32_t n)
-{
-    qsort(values, n, sizeof(*values), compare);
-    return (struct spread){ values[0], n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2, values[n - 1] };
 }
 
 struct spread bench_time(const struct bench *b, bench_call_fn *call, const struct kernel_ops *ops, void *arg)

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "src/base/json.h"
+#include "src/engine/instance_internal.h"
+#include "src/tools/bench.h"
+
+static double bytes_per_s(const struct bench_options *o, const struct bench_result *r)
+{
+    return r->decode_tokens_per_s / o->batch * r->step_bytes;
+}
+
+static double fraction(const struct bench_options *o, const struct bench_result *r)
+{
+    return r->bandwidth > 0 ? bytes_per_s(o, r) / r->bandwidth : 0;
+}
+
+/* Bytes of keys and values that a context adds to a step, and what a step takes longer, over the first context. */
+static double added_bytes(const struct instance *in, const struct bench_options *o, uint32_t i)
+{
+    return bench_kv_bytes(in) * ((double)o->contexts.values[i] - (double)o->contexts.values[0]);
+}
+
+static double added_s(const struct bench_result *r, uint32_t i)
+{
+    return r->contexts[i].seconds.median - r->contexts[0].seconds.median;
+}
+
+/* --- JSON --- */
+
+static void pair(struct json *j, const char *key, double value)
+{
+    json_key(j, key);
+    json_f64(j, value);
+}
+
+static void word(struct json *j, const char *key, const char *text)
+{
+    json_key(j, key);
+    json_text(j, text);
+}
+
+static void number(struct json *j, const char *key, uint64_t value)
+{
+    json_key(j, key);
+    json_u64(j, value);
+}
+
+static void put_spread(struct json *j, const char *key, const struct spread *s)
+{
+    json_key(j, key);
+    json_array(j);
+    json_f64(j, s->min);
+    json_f64(j, s->median);
+    json_f64(j, s->max);
+    json_end(j, ']');
+}
+
+static void put_sweep(struct json *j, const char *name, const char *what, const struct bench_list *list,
+                      const struct bench_point *points)
+{
+    json_key(j, name);
+    json_array(j);
+    for (uint32_t i = 0; i < list->count; i++) {
+        json_object(j);
+        number(j, what, list->values[i]);
+        pair(j, "tokens_per_s", points[i].tokens_per_s);
+        put_spread(j, "seconds", &points[i].seconds);
+        json_end(j, '}');
+    }
+    json_end(j, ']');
+}
+
+static void put_contexts(struct json *j, const struct instance *in, const struct bench_options *o,
+                         const struct bench_result *r)
+{
+    json_key(j, "contexts");
+    json_array(j);
+    for (uint32_t i = 0; i < o->contexts.count; i++) {
+        json_object(j);
+        number(j, "context", o->contexts.values[i]);
+        pair(j, "tokens_per_s", r->contexts[i].tokens_per_s);
+        put_spread(j, "seconds", &r->contexts[i].seconds);
+        pair(j, "added_bytes", added_bytes(in, o, i));
+        pair(j, "added_seconds", added_s(r, i));
+        pair(j, "added_bytes_seconds", r->bandwidth > 0 ? added_bytes(in, o, i) / r->bandwidth : 0);
+        json_end(j, '}');
+    }
+    json_end(j, ']');
+}
+
+static void put_links(struct json *j, const struct bench_result *r)
+{
+    json_key(j, "links");
+    json_array(j);
+    for (uint32_t i = 0; i < r->link_count; i++) {
+        json_object(j);
+        number(j, "reading_node", r->links[i].reading_node);
+        number(j, "memory_node", r->links[i].memory_node);
+        pair(j, "bytes_per_s", r->links[i].bytes_per_s);
+        json_end(j, '}');
+    }
+    json_end(j, ']');
+}
+
+static void put_instance(struct json *j, const struct instance_info *i)
+{
+    word(j, "level", i->level);
+    word(j, "activations", i->activations);
+    number(j, "threads", i->threads);
+    number(j, "nodes", i->nodes);
+    json_key(j, "pinned");
+    json_bool(j, i->pinned);
+    json_key(j, "model");
+    json_object(j);
+    word(j, "name", i->name);
+    word(j, "architecture", i->architecture);
+    word(j, "types", i->file_types);
+    number(j, "weight_bytes", i->weight_bytes);
+    number(j, "kv_bytes", i->kv_bytes);
+    json_end(j, '}');
+    json_key(j, "pages");
+    json_object(j);
+    number(j, "1g_bytes", i->bytes_by_size[PAGE_1G]);
+    number(j, "2m_bytes", i->bytes_by_size[PAGE_2M]);
+    number(j, "other_bytes", i->bytes_by_size[PAGE_4K]);
+    json_end(j, '}');
+    word(j, "note", i->note);
+}
+
+static void put_json(const struct instance *in, const struct bench_options *o, const struct bench_result *r,
+                     struct buffer *out)
+{
+    struct json j = json_to(out);
+
+    json_object(&j);
+    json_key(&j, "prefill");
+    json_object(&j);
+    pair(&j, "tokens", o->prompt);
+    pair(&j, "tokens_per_s", r->prefill_tokens_per_s);
+    json_end(&j, '}');
+    json_key(&j, "decode");
+    json_object(&j);
+    pair(&j, "tokens", o->generate);
+    pair(&j, "batch", o->batch);
+    pair(&j, "tokens_per_s", r->decode_tokens_per_s);
+    put_spread(&j, "step_seconds", &r->step);
+    pair(&j, "bytes_per_step", r->step_bytes);
+    pair(&j, "bytes_per_s", bytes_per_s(o, r));
+    pair(&j, "bandwidth_fraction", fraction(o, r));
+    json_end(&j, '}');
+    put_sweep(&j, "prompts", "tokens", &o->prefill, r->prefill);
+    put_sweep(&j, "batches", "batch", &o->batches, r->batches);
+    put_contexts(&j, in, o, r);
+    put_links(&j, r);
+    pair(&j, "read_bandwidth_bytes_per_s", r->bandwidth);
+    pair(&j, "load_bytes_per_s", r->load_bytes_per_s);
+    pair(&j, "load_seconds", r->load_s);
+    put_instance(&j, instance_info(in));
+    json_end(&j, '}');
+    buffer_put_u8(out, '\n');
+}
+
+/* --- a table --- */
+
+static void put_points(struct buffer *out, const char *title, const struct bench_list *list,
+                       const struct bench_point *points)
+{
+    if (list->count)
+        buffer_printf(out, "\n%-16s %12s %10s %10s %10s\n", title, "tokens/s", "ms min", "median", "max");
+    for (uint32_t i = 0; i < list->count; i++)
+        buffer_printf(out, "%16u %12.1f %10.3f %10.3f %10.3f\n", list->values[i], points[i].tokens_per_s,
+                      points[i].seconds.min * 1e3, points[i].seconds.median * 1e3, points[i].seconds.max * 1e3);
+}
+
+static void put_added(struct buffer *out, const struct instance *in, const struct bench_options *o,
+                      const struct bench_result *r)
+{
+    for (uint32_t i = 1; i < o->contexts.count; i++)
+        buffer_printf(out, "%u positions more add %.3f ms to a step; reading their %.1f MB takes %.3f ms\n",
+                      o->contexts.values[i] - o->contexts.values[0], added_s(r, i) * 1e3,
+                      added_bytes(in, o, i) * 1e-6, added_bytes(in, o, i) / r->bandwidth * 1e3);
+}
+
+static void put_table(const struct instance *in, const struct bench_options *o, const struct bench_result *r,
+                      struct buffer *out)
+{
+    buffer_printf(out,
+                  "prefill  %8.1f tokens/s (%u tokens)\ndecode   %8.1f tokens/s (%u tokens, batch %u), %.2f GB/s, "
+                  "%.0f %% of the read bandwidth\nread     %8.2f GB/s (best of many rounds over 1 GiB)\n"
+                  "load     %8.2f GB/s\n",
+                  r->prefill_tokens_per_s, o->prompt, r->decode_tokens_per_s, o->generate, o->batch,
+                  bytes_per_s(o, r) * 1e-9, 100 * fraction(o, r), r->bandwidth * 1e-9, r->load_bytes_per_s * 1e-9);
+    for (uint32_t i = 0; i < r->link_count && r->link_count > 1; i++)
+        buffer_printf(out, "node %u reads node %u %8.2f GB/s\n", r->links[i].reading_node, r->links[i].memory_node,
+                      r->links[i].bytes_per_s * 1e-9);
+    put_points(out, "prompt tokens", &o->prefill, r->prefill);
+    put_points(out, "sequences", &o->batches, r->batches);
+    put_points(out, "context", &o->contexts, r->contexts);
+    put_added(out, in, o, r);
+}
+
+int bench_tell(const struct instance *in, const struct bench_options *o, const struct bench_result *r)
+{
+    struct buffer out = BUFFER_NULL;
+    int code;
+
+    (o->as_json ? put_json : put_table)(in, o, r, &out);
+    code = tool_put(&out);
+    buffer_deinit(&out);
+    return code;
+}
