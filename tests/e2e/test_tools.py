@@ -422,6 +422,50 @@ def bench_keys():
     assert re.search(r"^prefill .*\ndecode .*% of the read bandwidth\nread .*\nload .*\n$", text), text
 
 
+@case
+def bench_sweeps():
+    words = ("bench", "-m", plain(), "-p", 8, "-n", 3, "--repeat", 2, "--prefill", "1,5,17", "--batches", "2,1,3",
+             "--contexts", "0,70", "--topology", "numa:2 core:1 pu:1", "--no-pin")
+    r = json.loads(tenon(*words, "--json")[0])
+    assert [p["tokens"] for p in r["prompts"]] == [1, 5, 17] and [p["batch"] for p in r["batches"]] == [2, 1, 3]
+    assert [p["context"] for p in r["contexts"]] == [0, 70], r["contexts"]
+    for p in r["prompts"] + r["batches"] + r["contexts"]:
+        assert p["tokens_per_s"] > 0 and 0 < p["seconds"][0] <= p["seconds"][1] <= p["seconds"][2], p
+    assert 0 < r["decode"]["step_seconds"][0] <= r["decode"]["step_seconds"][2]
+    first, last = r["contexts"]
+    assert first["added_bytes"] == 0 and last["added_bytes"] > 0 and last["added_bytes"] % 70 == 0, last
+    assert abs(last["added_bytes_seconds"] * r["read_bandwidth_bytes_per_s"] / last["added_bytes"] - 1) < 1e-3
+    assert len(r["links"]) == r["nodes"] ** 2 == 4 and all(link["bytes_per_s"] > 0 for link in r["links"]), r["links"]
+    assert r["pinned"] is False and r["model"]["architecture"] == "llama", r
+    text = tenon(*words)[0].decode()
+    for title, count in (("prompt tokens", 3), ("sequences", 3), ("context", 2)):
+        assert re.search(rf"^{title} +tokens/s .*\n(?: +\d+(?: +[\d.]+){{4}}\n){{{count}}}", text, re.M), (title, text)
+    assert len(re.findall(r"^node \d+ reads node \d+ +[\d.]+ GB/s$", text, re.M)) == 4, text
+    assert re.search(r"^70 positions more add -?[\d.]+ ms to a step", text, re.M), text
+
+
+@case
+def bench_lists_are_refused():
+    for option, lowest in (("--prefill", 1), ("--batches", 1), ("--contexts", 0)):
+        for value in ("", ",", "1,", ",1", "1,,2", "x", "1;2", "-1", lowest - 1, 10 ** 9, "9" * 40,
+                      ",".join(["1"] * 33)):
+            refused(2, "bench", "-m", "/missing.gguf", option, value, said=[option, "numbers from"])
+    refused(1, "bench", "-m", "/missing.gguf", "--prefill", ",".join(["1"] * 32), said=["missing.gguf"])
+    refused(1, "bench", "-m", plain(), "-c", 64, "-p", 8, "-n", 2, "--repeat", 1, "--prefill", 100, said=["context"])
+
+
+@case
+def bench_pages_by_word():
+    """The ladder from a rung down: nothing of a higher one is taken, and 4 KiB pages are told."""
+    for word in ("thp", "4k"):
+        out, _ = tenon("bench", "-m", plain(), "-p", 4, "-n", 2, "--repeat", 1, "--json", "--memory", word)
+        r = json.loads(out)
+        assert r["pages"]["1g_bytes"] == r["pages"]["2m_bytes"] == 0 < r["pages"]["other_bytes"], r["pages"]
+        assert ("4 KiB pages" in r["note"]) == (word == "4k"), r["note"]
+    out, _ = tenon("bench", "-m", plain(), "-p", 4, "-n", 2, "--repeat", 1, "--json", "--memory", "2m")
+    assert json.loads(out)["pages"]["1g_bytes"] == 0
+
+
 # --- logits and eval ---
 
 @case
