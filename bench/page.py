@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """report.json as one page of HTML that needs nothing else: no network, no script."""
-from plot import Plot, dots, series, short, spread, text
+from plot import Plot, dots, many_dots, series, short, spread, text
 
 STYLE = """
 :root{color-scheme:light dark;--ink:#1c1f23;--soft:#5c6570;--line:#d5dae0;--page:#fff;--c0:#1f6fb4;--c1:#c2571a;
@@ -90,6 +90,20 @@ def roofline(level, rows):
                        "An int16 product takes two int8 ones.")
 
 
+def types_figures(levels, rows):
+    """Levels beside one another, a line for each type of weights."""
+    colours = {m["level"]: f"c{i % 5}" for i, m in enumerate(levels)}
+    for title, unit, tokens, source, rate in (
+            ("Many tokens: 64, weights from the L2 cache", "GMAC/s", 64, "l2", "macs_per_s"),
+            ("One token: weights from memory", "GB/s of packed weights", 1, "memory", "bytes_per_s")):
+        found = {}
+        for r in rows:
+            if (r["kernel"], r["tokens"], r["from"]) == ("matmul", tokens, source) and r["activations"] != "int16":
+                found.setdefault(r["type"], {})[r["level"]] = r[rate] / 1e9
+        if found:
+            yield many_dots(title, unit, list(found.items()), colours)
+
+
 def best_share(rows, level, kernel, place):
     found = [r["of_roof"] for r in rows if (r["level"], r["kernel"], r["from"]) == (level, kernel, place)]
     return f"{100 * min(found):.0f} to {100 * max(found):.0f} %" if found else ""
@@ -111,7 +125,7 @@ def kernels_section(kernels):
               f"{100 * r['of_roof']:.0f} %" if r["of_roof"] else "", r["name"]] for r in rows]
     return ("<h2>Kernels</h2>" + table(head, limits)
             + f'<p class="soft">Clock {kernels["clock_hz"] / 1e9:.2f} GHz, by a chain of dependent additions.</p>'
-            + f'<div class="figures">{"".join(roofline(m, rows) for m in drawn)}</div>'
+            + f'<div class="figures">{"".join([*(roofline(m, rows) for m in drawn), *types_figures(levels, rows)])}</div>'
             + f"<details><summary>All {len(rows)} measurements</summary>"
             + table(["kernel", "type", "input", "tokens", "head dim", "from", "level", "µs, min median max", "GB/s", "GMAC/s",
                      "of roof", "function"], every) + "</details>")

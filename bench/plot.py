@@ -96,8 +96,7 @@ class Plot:
                           f'{text(words)}</text>')
 
     def legend(self, colour, words, hollow=False):
-        self.legend_items.append(f'<span><svg class="key" viewBox="0 0 10 10" aria-hidden="true"><circle class="dot {colour}'
-                                 f'{" hollow" if hollow else ""}" cx="5" cy="5" r="4"/></svg>{text(words)}</span>')
+        self.legend_items.append(key(colour, words, hollow))
 
     def axes(self):
         for v in self.y.ticks():
@@ -147,24 +146,49 @@ def series(title, x_label, y_label, points, x_log=2, unit="", reference=None, y_
     return plot
 
 
-def dots(title, unit, groups):
-    """Side by side, a line each: groups are (name, (min, median, max)); from zero, so that lengths compare."""
-    row, left, bottom = 24, 110, 34
-    height = row * len(groups) + bottom
-    axis = Axis([y for _, s in groups for y in s], left, WIDTH - 60, zero=True, tight=True)
-    parts = []
-    for v in axis.ticks():
-        parts.append(f'<path class="grid" d="M{axis.at(v):.1f} 0V{height - bottom}"/>'
-                     f'<text class="tick" x="{axis.at(v):.1f}" y="{height - bottom + 14}" text-anchor="middle">{short(v)}</text>')
-    for i, (name, s) in enumerate(groups):
-        y, (low, middle, high) = row * (i + 0.5), (axis.at(v) for v in s)
-        said = text(f"{name}: {s[0]:.4g} {s[1]:.4g} {s[2]:.4g} {unit}")
-        parts.append(f'<text class="label" x="{left - 8}" y="{y + 4:.1f}" text-anchor="end">{text(name[:16])}</text>'
-                     f'<path class="stem c0" d="M{left} {y:.1f}H{middle:.1f}"/>'
-                     f'<path class="whisker ink" d="M{low:.1f} {y:.1f}H{high:.1f}M{low:.1f} {y - 5:.1f}v10M{high:.1f} {y - 5:.1f}v10"/>'
-                     f'<circle class="dot c0" cx="{middle:.1f}" cy="{y:.1f}" r="4.5"><title>{said}</title></circle>'
-                     f'<text class="note" x="{high + 8:.1f}" y="{y + 4:.1f}">{short(s[1])}</text>')
-    parts.append(f'<path class="axis" d="M{left} 0V{height - bottom}H{WIDTH - 60}"/>'
-                 f'<text class="label" x="{(left + WIDTH - 60) / 2}" y="{height - 3}" text-anchor="middle">{text(unit)}</text>')
-    return (f'<figure><figcaption>{text(title)}</figcaption><svg viewBox="0 0 {WIDTH} {height}" role="img" '
+ROW, NAMES, SIDE = 24, 110, 60          # pixels: a line of a figure of rows, its words, what is left free
+
+
+def rows_figure(title, unit, names, values, draw, legend=""):
+    """A line for each name; draw(axis, i, y) makes its marks.  From zero, so that lengths compare."""
+    axis = Axis(values, NAMES, WIDTH - SIDE, zero=True, tight=True)
+    foot = ROW * len(names)
+    parts = [f'<path class="grid" d="M{axis.at(v):.1f} 0V{foot}"/><text class="tick" x="{axis.at(v):.1f}" y="{foot + 14}" '
+             f'text-anchor="middle">{short(v)}</text>' for v in axis.ticks()]
+    for i, name in enumerate(names):
+        y = ROW * (i + 0.5)
+        parts.append(f'<text class="label" x="{NAMES - 8}" y="{y + 4:.1f}" text-anchor="end">{text(name[:16])}</text>')
+        parts.append(draw(axis, i, y))
+    parts.append(f'<path class="axis" d="M{NAMES} 0V{foot}H{WIDTH - SIDE}"/><text class="label" '
+                 f'x="{(NAMES + WIDTH - SIDE) / 2}" y="{foot + 31}" text-anchor="middle">{text(unit)}</text>')
+    return (f'<figure><figcaption>{text(title)}</figcaption>{legend}<svg viewBox="0 0 {WIDTH} {foot + 34}" role="img" '
             f'aria-label="{text(title)}">{"".join(parts)}</svg></figure>')
+
+
+def dots(title, unit, groups):
+    """Variants side by side: groups are (name, (min, median, max))."""
+    def draw(axis, i, y):
+        name, s = groups[i]
+        low, middle, high = (axis.at(v) for v in s)
+        said = text(f"{name}: {s[0]:.4g} {s[1]:.4g} {s[2]:.4g} {unit}")
+        return (f'<path class="stem c0" d="M{NAMES} {y:.1f}H{middle:.1f}"/>'
+                f'<path class="whisker ink" d="M{low:.1f} {y:.1f}H{high:.1f}M{low:.1f} {y - 5:.1f}v10M{high:.1f} {y - 5:.1f}v10"/>'
+                f'<circle class="dot c0" cx="{middle:.1f}" cy="{y:.1f}" r="4.5"><title>{said}</title></circle>'
+                f'<text class="note" x="{high + 8:.1f}" y="{y + 4:.1f}">{short(s[1])}</text>')
+    return rows_figure(title, unit, [name for name, _ in groups], [v for _, s in groups for v in s], draw)
+
+
+def key(colour, words, hollow=False):
+    return (f'<span><svg class="key" viewBox="0 0 10 10" aria-hidden="true"><circle class="dot {colour}'
+            f'{" hollow" if hollow else ""}" cx="5" cy="5" r="4"/></svg>{text(words)}</span>')
+
+
+def many_dots(title, unit, groups, colours):
+    """Several values of each name in one line: groups are (name, {key: value}), colours {key: class}."""
+    def draw(axis, i, y):
+        name, found = groups[i]
+        return f'<path class="grid" d="M{NAMES} {y:.1f}H{WIDTH - SIDE}"/>' + "".join(
+            f'<circle class="dot {colours[k]}" cx="{axis.at(v):.1f}" cy="{y:.1f}" r="4.5"><title>'
+            f'{text(f"{name}, {k}: {v:.4g} {unit}")}</title></circle>' for k, v in found.items())
+    legend = f'<p class="legend">{"".join(key(colour, k) for k, colour in colours.items())}</p>'
+    return rows_figure(title, unit, [name for name, _ in groups], [v for _, f in groups for v in f.values()], draw, legend)

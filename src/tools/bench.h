@@ -24,7 +24,7 @@ struct bench_point {
 };
 
 struct bench_link {
-    uint32_t reading_node, memory_node; /* as the kernel numbers them */
+    uint32_t reading_node, memory_node; /* as `tenon plan` numbers them */
     double bytes_per_s;
 };
 

@@ -230,8 +230,8 @@ static int measure_links(struct bench *b, struct error *error)
     if (!links)
         return error_set(error, -ENOMEM, "no memory for the bench");
     for (uint32_t i = 0; i < n * n; i++) {
-        links[i].reading_node = plan->nodes[i / n].os_node;
-        links[i].memory_node = plan->nodes[i % n].os_node;
+        links[i].reading_node = plan->nodes[i / n].topology_node;
+        links[i].memory_node = plan->nodes[i % n].topology_node;
         for (uint32_t round = 0; round < BANDWIDTH_ROUNDS; round++)
             keep_best(&links[i].bytes_per_s, bandwidth_link_round(b->bandwidth, i / n, i % n));
     }

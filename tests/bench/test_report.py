@@ -129,7 +129,7 @@ def page_is_whole_and_alone():
     text = page.page(canned())
     assert "http" not in text, re.findall(r".{30}http.{30}", text)
     read = check_page(text)
-    assert read.tags.count("figure") == 3 + 2 + 9, read.tags.count("figure")       # sweeps, rooflines, comparisons
+    assert read.tags.count("figure") == 3 + 2 + 2 + 9, read.tags.count("figure")   # sweeps, rooflines, types, comparisons
     said = " ".join(read.said)
     for words in ("A CPU", "model.gguf", "tenon bench -m model.gguf", "Roofline of avx512", "pages of 1 GiB",
                   "memory of node 1", "Latency of a token", "not pinned", "matmul__avx2"):
