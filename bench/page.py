@@ -15,7 +15,7 @@ h1{font-size:1.5rem;margin:0 0 .2rem}h2{font-size:1.15rem;margin:2.2rem 0 .6rem}
 .figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(30rem,100%),1fr));gap:1.5rem 2rem}
 .small{margin-top:1rem}
 figure{margin:0;min-width:0}figcaption{font-weight:600}
-.legend span{margin-right:1.1em;white-space:nowrap}svg{width:100%;height:auto;display:block}
+.legend span{margin-right:1.1em;display:inline-block}svg{width:100%;height:auto;display:block}
 svg.key{display:inline-block;width:.7em;height:.7em;margin-right:.35em}
 .scroll{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.87rem}
 th,td{padding:.2rem .7rem;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}
