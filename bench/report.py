@@ -141,7 +141,7 @@ def arguments():
     p.add_argument("tenon", help="the program, or a report.json to draw again")
     p.add_argument("kernels", nargs="?")
     p.add_argument("model", nargs="?")
-    p.add_argument("--quick", action="store_true", help="a minute at most: whether it works, not how fast")
+    p.add_argument("--quick", action="store_true", help="whether it works, not how fast")
     p.add_argument("--out", default=".", help="folder of report.json and report.html (default: here)")
     p.add_argument("-t", "--threads", type=int, default=0)
     p.add_argument("-p", "--prompt", type=int, help="prompt tokens where variants are compared")
