@@ -104,9 +104,11 @@ static void lay_out(struct graph *g, struct carver *c)
     g->unit_heads = KERNEL_BLOCK % h->head_dim == 0 ? KERNEL_BLOCK / h->head_dim : h->n_head;
     g->attend_units = (h->n_head + g->unit_heads - 1) / g->unit_heads;
     g->part_stride = KERNEL_GROUP_ROWS + h->head_dim;
+    g->tile_most = g->n_workers <= TILE_WORKERS ? TILE_TOKENS_MOST : TILE_TOKENS;
+    g->tile_floats = g->tile_most * TILE_STRIDE;
     g->shared_stride = narrow_width(h);
     g->logits_stride = m->matrices[m->head].groups * KERNEL_GROUP_ROWS;
-    g->r_stride = (uint32_t)align_up(max_u64(g->c.max_rows, TILE_TOKENS), KERNEL_GROUP_ROWS);
+    g->r_stride = (uint32_t)align_up(max_u64(g->c.max_rows, g->tile_most), KERNEL_GROUP_ROWS);
     g->x = carve(c, tokens * h->n_embd, sizeof(float));
     g->hidden = h->arch->post_norms ? carve(c, tokens * h->n_embd, sizeof(float)) : NULL;
     g->ss = carve(c, tokens * g->n_blocks, sizeof(float));
@@ -118,7 +120,7 @@ static void lay_out(struct graph *g, struct carver *c)
     g->shared = carve(c, narrow * g->shared_stride, sizeof(float));
     g->parts = carve(c, (uint64_t)PART_SLOTS * g->part_stride, sizeof(float));
     g->logits = carve(c, (uint64_t)g->c.max_rows * g->logits_stride, sizeof(float));
-    g->tiles = carve(c, (uint64_t)g->n_workers * TILE_FLOATS, sizeof(float));
+    g->tiles = carve(c, (uint64_t)g->n_workers * g->tile_floats, sizeof(float));
     g->rs = carve(c, (uint64_t)g->n_workers * g->r_stride, sizeof(float));
     carve_acts(c, m, g->c.wide_mask, g->c.max_tokens, g->acts);
 }

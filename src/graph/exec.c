@@ -104,7 +104,8 @@ static void run_phase(struct lane *lane, const struct phase *p, uint32_t parity)
 static struct lane lane_of(struct graph *g, uint32_t worker)
 {
     return (struct lane){ .g = g, .worker = worker, .node = g->c.plan->workers[worker].node,
-                          .tile = g->tiles + (size_t)worker * TILE_FLOATS, .r = g->rs + (size_t)worker * g->r_stride };
+                          .tile = g->tiles + (size_t)worker * g->tile_floats,
+                          .r = g->rs + (size_t)worker * g->r_stride };
 }
 
 static void step_worker(void *arg, uint32_t worker)
@@ -134,11 +135,22 @@ static void rewind_cursors(struct graph *g)
             atomic_store_explicit(&g->cursors[p][w].next, 0, memory_order_relaxed);
 }
 
+/* As many as leave every worker some tasks of the phases that have the fewest, those of n_embd outputs. */
+static uint32_t choose_tile(const struct graph *g)
+{
+    uint32_t tile = g->tile_most;
+
+    while (tile > TILE_TOKENS && g->n_blocks * ((g->b.tokens + tile - 1) / tile) < 4 * g->n_workers)
+        tile -= TILE_TOKENS;
+    return tile;
+}
+
 void graph_step(struct graph *g, const struct graph_batch *batch)
 {
     check(batch->tokens > 0 && batch->tokens <= g->c.max_tokens && batch->row_count <= batch->tokens);
     g->b = *batch;
     g->narrow = batch->tokens <= NARROW_TOKENS;
+    g->tile_tokens = choose_tile(g);
     g->head_first = 0;
     g->head_rows = (uint32_t)min_u64(batch->row_count, g->c.max_rows);
     for (uint32_t t = 0; t < batch->tokens; t++) {

@@ -15,11 +15,13 @@
 #include "src/graph/graph.h"
 
 #define NARROW_TOKENS 24u               /* at most this many tokens run narrow */
-#define TILE_TOKENS 32u                 /* tokens of a wide task */
+#define TILE_TOKENS 32u                 /* tokens of a wide task, at least */
+#define TILE_TOKENS_MOST 96u            /* and at most: weights are taken apart once for all of them */
+#define TILE_WORKERS 16u                /* more workers than that have many tasks of few tokens, little scratch each */
 #define UNIT_GROUPS (KERNEL_BLOCK / KERNEL_GROUP_ROWS)
 #define PART_SLOTS 4096u                /* ranges of attention that may wait for their merge */
 #define TILE_STRIDE (2 * KERNEL_BLOCK)  /* gate and up, or a unit and room */
-#define TILE_FLOATS (TILE_TOKENS * TILE_STRIDE)
+#define TILE_FLOATS (TILE_TOKENS * TILE_STRIDE)      /* of a tile at least */
 #define CACHE_LINE 64
 
 enum phase_kind {
@@ -55,6 +57,7 @@ struct graph {
     double *inv_freq, *inv_freq_local;  /* [rope_dim / 2] */
     uint32_t unit_heads, attend_units;  /* heads whose outputs fill whole 256-blocks; such units per token */
     uint32_t part_stride;
+    uint32_t tile_most, tile_floats;    /* tokens of a wide task at most, and what they need */
 
     float *x;                           /* [max_tokens][n_embd] residual stream */
     float *hidden;                      /* [max_tokens][n_embd] before a post norm, or NULL */
@@ -67,7 +70,7 @@ struct graph {
     float *parts;                       /* [PART_SLOTS][part_stride]: m, l, (pad), o */
     float *logits;                      /* [max_rows][logits_stride] */
     uint32_t logits_stride;
-    float *tiles;                       /* [n_workers][TILE_FLOATS] private sums */
+    float *tiles;                       /* [n_workers][tile_floats] private sums */
     float *rs;                          /* [n_workers][r_stride] */
     uint32_t r_stride;
     float *zeros;                       /* [KERNEL_BLOCK] */
@@ -81,6 +84,7 @@ struct graph {
     /* of the step */
     struct graph_batch b;
     bool narrow;
+    uint32_t tile_tokens;               /* of a wide task */
     uint32_t head_first, head_rows;     /* rows whose logits are held */
 };
 
@@ -90,7 +94,7 @@ struct lane {
     uint32_t worker, node;
     uint32_t layer;
     float *tile;                        /* its private sums */
-    float *r;                           /* [max(max_rows, TILE_TOKENS)] 1/rms of the tokens at hand */
+    float *r;                           /* [r_stride] 1/rms of the tokens at hand */
 };
 
 /* Tasks 0 .. count-1 in node order: node n's own are first[n] .. first[n + 1). */
@@ -106,6 +110,12 @@ void graph_run_tasks(struct lane *lane, const struct task_set *set, uint32_t gra
 void graph_even_tasks(const struct graph *g, uint32_t count, struct task_set *ret_set);
 void graph_split_tasks(const struct graph *g, uint32_t matrix, uint32_t count, uint32_t multiply, uint32_t divide,
                        struct task_set *ret_set);
+
+/* Wide tasks along the tokens of the step. */
+static inline uint32_t graph_tiles(const struct graph *g)
+{
+    return (g->b.tokens + g->tile_tokens - 1) / g->tile_tokens;
+}
 
 /* block.c: what every finisher does */
 bool graph_arrive(_Atomic uint32_t *counter, uint32_t share, uint32_t whole);

@@ -93,10 +93,10 @@ static void down_narrow(struct lane *lane, uint32_t task, uint32_t count)
 /* Tile of a wide task; block-major, so that a block's weights stay in the cache over the tiles. */
 static uint32_t tile_of(const struct graph *g, uint32_t task, uint32_t *ret_first, uint32_t *ret_tokens)
 {
-    uint32_t tiles = (g->b.tokens + TILE_TOKENS - 1) / TILE_TOKENS;
+    uint32_t tiles = graph_tiles(g);
 
-    *ret_first = task % tiles * TILE_TOKENS;
-    *ret_tokens = (uint32_t)min_u64(TILE_TOKENS, g->b.tokens - *ret_first);
+    *ret_first = task % tiles * g->tile_tokens;
+    *ret_tokens = (uint32_t)min_u64(g->tile_tokens, g->b.tokens - *ret_first);
     return task / tiles;
 }
 
@@ -132,7 +132,7 @@ static void block_tasks(const struct graph *g, uint32_t matrix, struct task_set 
     if (g->narrow) {
         graph_split_tasks(g, matrix, groups, 1, 1, ret_set);
     } else {
-        uint32_t tiles = (g->b.tokens + TILE_TOKENS - 1) / TILE_TOKENS;
+        uint32_t tiles = graph_tiles(g);
 
         graph_split_tasks(g, matrix, (groups + UNIT_GROUPS - 1) / UNIT_GROUPS * tiles, tiles, UNIT_GROUPS, ret_set);
     }

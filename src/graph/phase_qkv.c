@@ -177,12 +177,13 @@ static void wide_unit(struct lane *lane, uint32_t unit, uint32_t token_first, ui
 
 static void wide_task(struct lane *lane, uint32_t task, uint32_t count)
 {
-    uint32_t all = lane->g->b.tokens, tiles = (all + TILE_TOKENS - 1) / TILE_TOKENS;
+    const struct graph *g = lane->g;
+    uint32_t tiles = graph_tiles(g);
 
     for (; count; task++, count--) {
-        uint32_t first = task % tiles * TILE_TOKENS;
+        uint32_t first = task % tiles * g->tile_tokens;
 
-        wide_unit(lane, task / tiles, first, (uint32_t)min_u64(TILE_TOKENS, all - first));
+        wide_unit(lane, task / tiles, first, (uint32_t)min_u64(g->tile_tokens, g->b.tokens - first));
     }
 }
 
@@ -199,7 +200,7 @@ void phase_qkv(struct lane *lane, uint32_t parity)
         graph_split_tasks(g, matrix, g->h->n_kv_head * s.tasks, s.tasks, s.groups, &set);
         graph_run_tasks(lane, &set, 2, parity, narrow_task);
     } else {
-        uint32_t tiles = (g->b.tokens + TILE_TOKENS - 1) / TILE_TOKENS, per_head = (s.share + 1) * tiles;
+        uint32_t tiles = graph_tiles(g), per_head = (s.share + 1) * tiles;
 
         graph_split_tasks(g, matrix, g->h->n_kv_head * per_head, per_head, s.groups, &set);
         graph_run_tasks(lane, &set, 1, parity, wide_task);
