@@ -7,6 +7,7 @@
 
 #include "kernels/amx/amx.h"
 #include "kernels/amx/tile.h"
+#include "kernels/levels.h"
 #include "kernels/vnni/blocks.inc"
 
 #define CHUNK 2u                        /* blocks whose results wait for their float step together */
@@ -225,13 +226,6 @@ static void matmul(enum tensor_type type, const uint8_t *packed, uint32_t groups
     }
     _tile_release();
 }
-
-#define MATMUL(name, type)                                                                                             \
-    static void matmul_##name(const uint8_t *packed, uint32_t groups, const struct kernel_act *x,                      \
-                              uint32_t token_first, uint32_t tokens, float *y, size_t y_stride)                        \
-    {                                                                                                                  \
-        matmul(type, packed, groups, x, token_first, tokens, y, y_stride);                                             \
-    }
 
 MATMUL(q4_0, TENSOR_Q4_0)
 MATMUL(q4_1, TENSOR_Q4_1)

@@ -12,6 +12,7 @@
 
 #include "kernels/amx/amx.h"
 #include "kernels/amx/tile.h"
+#include "kernels/levels.h"
 #include "kernels/vnni/scales.inc"
 
 #define STEPS 4                         /* of 64 k: a product of tiles each */
@@ -273,13 +274,6 @@ INLINE void matmul(const enum tensor_type type, const uint8_t *packed, uint32_t 
     }
     _tile_release();
 }
-
-#define MATMUL(name, type)                                                                                             \
-    static void matmul_##name(const uint8_t *packed, uint32_t groups, const struct kernel_act *x,                      \
-                              uint32_t token_first, uint32_t tokens, float *y, size_t y_stride)                        \
-    {                                                                                                                  \
-        matmul(type, packed, groups, x, token_first, tokens, y, y_stride);                                             \
-    }
 
 MATMUL(q2_k, TENSOR_Q2_K)
 MATMUL(q3_k, TENSOR_Q3_K)

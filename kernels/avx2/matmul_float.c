@@ -8,6 +8,7 @@
 #include "kernels/avx2/avx2.h"
 #include "kernels/avx2/lanes.h"
 #include "kernels/layout.h"
+#include "kernels/levels.h"
 
 #define TILE_GROUPS 4
 #define TILE_TOKENS 4
@@ -90,13 +91,6 @@ INLINE void matmul(const enum tensor_type type, const uint8_t *packed, uint32_t 
     else if (tokens % TILE_TOKENS == 3)
         all_groups(type, packed, groups, x, k, y, y_stride, 1, 3);
 }
-
-#define MATMUL(name, type)                                                                                             \
-    static void matmul_##name(const uint8_t *packed, uint32_t groups, const struct kernel_act *x,                      \
-                              uint32_t token_first, uint32_t tokens, float *y, size_t y_stride)                        \
-    {                                                                                                                  \
-        matmul(type, packed, groups, x, token_first, tokens, y, y_stride);                                             \
-    }
 
 MATMUL(f32, TENSOR_F32)
 MATMUL(f16, TENSOR_F16)

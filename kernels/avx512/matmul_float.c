@@ -8,6 +8,7 @@
 #include "kernels/avx512/avx512.h"
 #include "kernels/avx512/lanes.h"
 #include "kernels/layout.h"
+#include "kernels/levels.h"
 
 #define CHAINS 8u
 #define TILE_GROUPS 8
@@ -97,13 +98,6 @@ INLINE void matmul(const enum tensor_type type, const uint8_t *packed, uint32_t 
     default: break;
     }
 }
-
-#define MATMUL(name, type)                                                                                             \
-    static void matmul_##name(const uint8_t *packed, uint32_t groups, const struct kernel_act *x,                      \
-                              uint32_t token_first, uint32_t tokens, float *y, size_t y_stride)                        \
-    {                                                                                                                  \
-        matmul(type, packed, groups, x, token_first, tokens, y, y_stride);                                             \
-    }
 
 MATMUL(f32, TENSOR_F32)
 MATMUL(f16, TENSOR_F16)

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels/levels.h"
 #include "kernels/ref/ref.h"
 #include "kernels/unpack.h"
 
@@ -115,13 +116,6 @@ static void matmul(enum tensor_type type, const uint8_t *packed, uint32_t groups
         }
     }
 }
-
-#define MATMUL(name, type)                                                                                             \
-    static void matmul_##name(const uint8_t *packed, uint32_t groups, const struct kernel_act *x,                      \
-                              uint32_t token_first, uint32_t tokens, float *y, size_t y_stride)                        \
-    {                                                                                                                  \
-        matmul(type, packed, groups, x, token_first, tokens, y, y_stride);                                             \
-    }
 
 MATMUL(f32, TENSOR_F32)
 MATMUL(f16, TENSOR_F16)
