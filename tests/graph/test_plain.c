@@ -92,12 +92,20 @@ static void long_context(void **s)
     compare("qwen3", "type=Q8_0", "int8", 1100, 64);
 }
 
+/* So many tokens at once that a wide task takes 96 of them; in the other cases workers would have too few tasks. */
+static void long_chunk(void **s)
+{
+    (void)s;
+    compare("llama", "type=Q8_0", "int8", 800, 800);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(llama), cmocka_unit_test(llama_wide), cmocka_unit_test(llama_mixed),
         cmocka_unit_test(llama_factors), cmocka_unit_test(llama_linear), cmocka_unit_test(qwen2),
         cmocka_unit_test(qwen3), cmocka_unit_test(gemma3), cmocka_unit_test(odd_heads), cmocka_unit_test(long_context),
+        cmocka_unit_test(long_chunk),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
