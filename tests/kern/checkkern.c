@@ -93,6 +93,7 @@ int main(int argc, char **argv)
         else
             return fprintf(stderr, USAGE), 2;
     }
+    h.exhaustive &= !h.fast;            /* an emulator takes hours for every float */
     if (kernel_thread_init() < 0)
         return fprintf(stderr, "the floating point state does not stick\n"), 1;
     if (find_levels(&h) < 0)
