@@ -12,7 +12,6 @@
 #define K 1536u                         /* a segment and a half */
 #define GROUPS_MAX 16u                  /* a unit of the graph: 256 rows */
 #define TOKENS_MAX 192u
-#define QUERIES_MAX 16u
 #define HEAD_DIM 128u
 #define ALL_TYPES ((1u << TENSOR_TYPE_COUNT) - 1)
 
@@ -90,71 +89,6 @@ void bench_matmul(struct bench *b)
             guards_check(&b->h);
         }
     }
-}
-
-/* --- attention --- */
-
-struct attend {
-    uint32_t hd, n;
-    const float *q;
-    uint16_t *blocks[8];
-    float out[QUERIES_MAX][KERNEL_HEAD_DIM_MAX];
-};
-
-/* A whole range. */
-static void attend(const struct kernel_ops *ops, void *arg)
-{
-    struct attend *a = arg;
-    struct kernel_query queries[QUERIES_MAX];
-
-    for (uint32_t i = 0; i < a->n; i++)
-        queries[i] = (struct kernel_query){ .q = a->q + i * a->hd, .o = a->out[i], .hi = KERNEL_KV_RANGE - 1 };
-    ops->attend(queries, a->n, (const uint16_t *const *)a->blocks, a->hd, 0.0f);
-}
-
-static void kv_store(const struct kernel_ops *ops, void *arg)
-{
-    struct attend *a = arg;
-
-    for (uint32_t p = 0; p < KERNEL_KV_BLOCK; p++)
-        ops->kv_store(a->blocks[0], a->hd, p, a->q, a->q);
-}
-
-static void bench_head_dim(struct bench *b, uint32_t hd)
-{
-    static const uint32_t queries[] = { 1, 4, QUERIES_MAX };
-    struct attend a = { .hd = hd };
-    struct bench_case c = { .kernel = "attend", .type = "", .activations = "f32", .name = "", .head_dim = hd,
-                            .place = PLACE_L2, .bound = BOUND_F32, .each = 1,
-                            .bytes = 8.0 * (double)kernel_kv_block_bytes(hd) };
-    float *k = guarded(&b->h, QUERIES_MAX * hd * sizeof(*k));
-
-    fill_vector(&b->h, VECTOR_ORDINARY, k, QUERIES_MAX * hd);
-    a.q = k;
-    for (uint32_t i = 0; i < 8; i++) {
-        a.blocks[i] = guarded(&b->h, kernel_kv_block_bytes(hd));
-        for (uint32_t p = 0; p < KERNEL_KV_BLOCK; p++)
-            expect(&b->h, b->h.ref.kv_store(a.blocks[i], hd, p, k + p % 8 * hd, k + p % 5 * hd) == 0, "refused");
-    }
-    for (uint32_t i = 0; i < ARRAY_LENGTH(queries); i++) {
-        c.tokens = a.n = queries[i];
-        c.macs = 2.0 * KERNEL_KV_RANGE * hd * a.n;
-        bench_run(b, &c, attend, &a);
-    }
-    c.kernel = "kv_store";
-    c.tokens = KERNEL_KV_BLOCK;
-    c.bound = BOUND_READ;
-    c.macs = 0;
-    c.bytes = (double)kernel_kv_block_bytes(hd) + 8.0 * hd * KERNEL_KV_BLOCK;
-    bench_run(b, &c, kv_store, &a);
-    guards_check(&b->h);
-}
-
-void bench_attend(struct bench *b)
-{
-    bench_limits(b);
-    for (uint32_t hd = 64; hd <= 256; hd *= 2)
-        bench_head_dim(b, hd);
 }
 
 /* --- what walks a vector --- */

@@ -17,11 +17,11 @@
 #include <stdint.h>
 
 #include "kernels/block.h"
+#include "kernels/kv.h"
 
 #define KERNEL_GROUP_ROWS 16u
 #define KERNEL_SEGMENT 1024u            /* K is summed in segments of this many values */
 #define KERNEL_BLOCK 256u               /* norm and activation blocks */
-#define KERNEL_KV_BLOCK 64u             /* KV positions in a block */
 #define KERNEL_KV_RANGE 512u            /* absolute positions in a range of the online softmax */
 #define KERNEL_QUERIES_MAX 64u
 #define KERNEL_HEAD_DIM_MAX 256u        /* head_dim: a multiple of 16 up to this */
@@ -94,10 +94,7 @@ struct kernel_ops {
     void (*rope_adjacent)(float *x, const float *cs, uint32_t dim);                     /* pairs (2i, 2i+1) */
     void (*rope_halves)(float *x, const float *cs, uint32_t dim);                       /* pairs (i, i + dim/2) */
 
-    /*
-     * Stores one position into a KV block: K f16 [4][hd][16] (16 positions are 16 lanes), V f16 [64][hd] right
-     * behind it; kernel_kv_block_bytes(hd) in all.  position is 0..63.  -1 where a value is not finite.
-     */
+    /* Stores one position, 0..63, into a KV block (kv.h).  -1 where a value is not finite. */
     int (*kv_store)(uint16_t *block, uint32_t hd, uint32_t position, const float *k, const float *v);
     /*
      * Up to KERNEL_QUERIES_MAX queries of one KV head, each over the positions it touches of one range (section 7):
@@ -106,6 +103,10 @@ struct kernel_ops {
      */
     void (*attend)(struct kernel_query *queries, uint32_t n, const uint16_t *const blocks[8], uint32_t hd,
                    float softcap);
+    /* Both for KV_Q8; |q| < 2^50, and the store refuses more.  @columns: 2 where the profile has q in int16, else 1. */
+    int (*kv_store_q8)(uint8_t *block, uint32_t hd, uint32_t position, const float *k, const float *v);
+    void (*attend_q8)(struct kernel_query *queries, uint32_t n, const uint8_t *const blocks[8], uint32_t hd,
+                      float softcap, uint32_t columns);
     /* Folds a later range (m_r, l_r, o_r) into (m, l, o). */
     void (*attend_merge)(float *m, float *l, float *o, float m_r, float l_r, const float *o_r, uint32_t hd);
     void (*attend_finish)(float *o, float l, uint32_t hd);                              /* o = o * (1 / l) */
@@ -132,8 +133,6 @@ int kernel_pack_group(enum tensor_type type, const uint8_t *rows, size_t row_byt
 void kernel_unpack_row(enum tensor_type type, const uint8_t *packed, uint32_t row, uint32_t k, float *ret);
 /* One row as the file has it, as f32 numbers; n values, a multiple of the block. */
 void kernel_decode_row(enum tensor_type type, const uint8_t *row, uint32_t n, float *ret);
-
-static inline size_t kernel_kv_block_bytes(uint32_t hd) { return (size_t)KERNEL_KV_BLOCK * hd * 2 * sizeof(uint16_t); }
 
 /* --- scalar functions of the answer path, one C source for all levels (section 5) --- */
 

@@ -12,6 +12,8 @@
 #define ACT_TOP_INT16 16256.0f
 #define ACT_TINY 0x1p-100f              /* a block whose largest magnitude is below this is zero */
 
+#define KV_Q8_LIMIT 0x58800000u         /* bits of 2^50: what is kept in 8 bits is below, so that scores are finite */
+
 /* MAXPS order, so that zeros and the order of operands are the same at every level. */
 static inline float max_f32(float a, float b) { return a > b ? a : b; }
 

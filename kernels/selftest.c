@@ -36,6 +36,7 @@ struct work {
     float x[TOKENS * K_MAX];
     struct side side[2];                /* ref's and the level's */
     uint16_t kv[2][BLOCKS][KERNEL_KV_BLOCK * HEAD_DIM * 2];
+    uint8_t kv_q8[2][BLOCKS][KERNEL_KV_BLOCK * 2 * (HEAD_DIM + sizeof(float))] __attribute__((aligned(64)));
 } __attribute__((aligned(64)));
 
 _Static_assert(sizeof(struct work) <= KERNEL_SELFTEST_BYTES, "KERNEL_SELFTEST_BYTES is too small");
@@ -259,6 +260,41 @@ static const char *test_attention(struct selftest *t)
     return NULL;
 }
 
+static void attend_q8(const struct kernel_ops *ops, const uint8_t *const blocks[8], uint32_t columns,
+                      struct attention *a, int side)
+{
+    struct kernel_query *q = a->query[side];
+    for (uint32_t i = 0; i < QUERIES; i++)
+        q[i] = (struct kernel_query){ .q = a->q[i], .o = a->o[side][i], .lo = 3 * i, .hi = POSITIONS - 1 - 20 * i };
+    ops->attend_q8(q, QUERIES, blocks, HEAD_DIM, 0.0f, columns);
+}
+
+static const char *test_attention_q8(struct selftest *t)
+{
+    const uint8_t *blocks[8] = { NULL };
+    struct attention a;
+    float k[HEAD_DIM], v[HEAD_DIM];
+    memset(t->work->kv_q8, 0, sizeof t->work->kv_q8);
+    for (uint32_t p = 0; p < POSITIONS; p++) {
+        fill_floats(t, k, HEAD_DIM);
+        fill_floats(t, v, HEAD_DIM);
+        for (int side = 0; side < 2; side++)
+            t->ops[side]->kv_store_q8(t->work->kv_q8[side][p / KERNEL_KV_BLOCK], HEAD_DIM, p % KERNEL_KV_BLOCK, k, v);
+    }
+    if (memcmp(t->work->kv_q8[0], t->work->kv_q8[1], sizeof t->work->kv_q8[0]) != 0)
+        return "kv_store_q8";
+    for (uint32_t b = 0; b < BLOCKS; b++)
+        blocks[b] = t->work->kv_q8[0][b];
+    for (uint32_t columns = 1; columns <= 2; columns++) {
+        fill_floats(t, a.q[0], QUERIES * HEAD_DIM);
+        for (int side = 0; side < 2; side++)
+            attend_q8(t->ops[side], blocks, columns, &a, side);
+        if (!same_attention(&a))
+            return "attend_q8";
+    }
+    return NULL;
+}
+
 /* --- the whole --- */
 
 const char *kernel_selftest(const struct kernel_ops *ops, uint32_t types, void *work)
@@ -269,6 +305,8 @@ const char *kernel_selftest(const struct kernel_ops *ops, uint32_t types, void *
     const char *wrong = test_vectors(&t);
     if (!wrong)
         wrong = test_attention(&t);
+    if (!wrong)
+        wrong = test_attention_q8(&t);
     for (unsigned type = 0; type < TENSOR_TYPE_COUNT && !wrong; type++)
         if (types >> type & 1)
             wrong = test_matmul(&t, (enum tensor_type)type);

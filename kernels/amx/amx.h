@@ -10,6 +10,7 @@
 
 void kernel_amx_init_matmul_32(struct kernel_ops *ops);
 void kernel_amx_init_matmul_k(struct kernel_ops *ops);
+void kernel_amx_init_attend_q8(struct kernel_ops *ops);
 void kernel_amx_init_limits(struct kernel_ops *ops);
 
 /* One line of an init. */

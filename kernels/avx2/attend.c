@@ -7,25 +7,7 @@
 
 #define AT_ONCE 2u
 
-INLINE lanes lanes_touched(lanes s, uint32_t v, uint32_t first, uint32_t last)
-{
-    __m256i at = _mm256_add_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_epi32((int)(8 * v)));
-    __m256i before = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)first), at);
-    __m256i behind = _mm256_cmpgt_epi32(at, _mm256_set1_epi32((int)last));
-    __m256 out = _mm256_castsi256_ps(_mm256_or_si256(before, behind));
-    return _mm256_blendv_ps(s, lanes_all(-__builtin_inff()), out);
-}
-
-INLINE float lanes_largest(lanes m)
-{
-    __m128 q = _mm_max_ps(_mm256_castps256_ps128(m), _mm256_extractf128_ps(m, 1));
-    q = _mm_max_ps(q, _mm_movehl_ps(q, q));
-    q = _mm_max_ss(q, _mm_shuffle_ps(q, q, 1));
-    return _mm_cvtss_f32(q);
-}
-
-INLINE float lanes_tree(const lanes l[2]) { return lanes_tree16(l[0], l[1]); }
-
+#include "kernels/lanes/softmax.inc"
 #include "kernels/lanes/attend.inc"
 
 /* Eight floats as f16, clamped; their magnitudes go into *largest. */

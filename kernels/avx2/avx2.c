@@ -12,5 +12,6 @@ void kernel_ops_init_avx2(struct kernel_ops *ops, unsigned traits)
     kernel_avx2_init_quantise(ops);
     kernel_avx2_init_vector(ops);
     kernel_avx2_init_attend(ops);
+    kernel_avx2_init_attend_q8(ops);
     kernel_avx2_init_limits(ops);
 }

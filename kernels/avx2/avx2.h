@@ -16,4 +16,5 @@ void kernel_avx2_init_matmul_float(struct kernel_ops *ops);
 void kernel_avx2_init_quantise(struct kernel_ops *ops);
 void kernel_avx2_init_vector(struct kernel_ops *ops);
 void kernel_avx2_init_attend(struct kernel_ops *ops);
+void kernel_avx2_init_attend_q8(struct kernel_ops *ops);
 void kernel_avx2_init_limits(struct kernel_ops *ops);

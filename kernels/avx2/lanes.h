@@ -50,6 +50,13 @@ INLINE uint32_t largest_u32(__m256i v)
     return (uint32_t)_mm_cvtsi128_si32(m);
 }
 
+/* The low bytes of eight integers of 0..255. */
+INLINE void lanes_bytes(uint8_t *p, __m256i v)
+{
+    const __m128i words = _mm_packus_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
+    _mm_storel_epi64((__m128i *)p, _mm_packus_epi16(words, words));
+}
+
 /* tree16() of kernels/scalar.h: lanes 0..7 and 8..15. */
 INLINE float lanes_tree16(__m256 low, __m256 high)
 {
@@ -81,3 +88,24 @@ INLINE lanes lanes_times_2n(lanes x, lanes n)
     __m256i exponent = _mm256_slli_epi32(_mm256_cvtps_epi32(n), 23);
     return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(x), exponent));
 }
+
+/* --- kernels/lanes/softmax.inc --- */
+
+INLINE lanes lanes_touched(lanes s, uint32_t v, uint32_t first, uint32_t last)
+{
+    __m256i at = _mm256_add_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_epi32((int)(8 * v)));
+    __m256i before = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)first), at);
+    __m256i behind = _mm256_cmpgt_epi32(at, _mm256_set1_epi32((int)last));
+    __m256 out = _mm256_castsi256_ps(_mm256_or_si256(before, behind));
+    return _mm256_blendv_ps(s, lanes_all(-__builtin_inff()), out);
+}
+
+INLINE float lanes_largest(lanes m)
+{
+    __m128 q = _mm_max_ps(_mm256_castps256_ps128(m), _mm256_extractf128_ps(m, 1));
+    q = _mm_max_ps(q, _mm_movehl_ps(q, q));
+    q = _mm_max_ss(q, _mm_shuffle_ps(q, q, 1));
+    return _mm_cvtss_f32(q);
+}
+
+INLINE float lanes_tree(const lanes l[2]) { return lanes_tree16(l[0], l[1]); }

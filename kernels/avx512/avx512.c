@@ -12,5 +12,6 @@ void kernel_ops_init_avx512(struct kernel_ops *ops, unsigned traits)
     kernel_avx512_init_quantise(ops);
     kernel_avx512_init_vector(ops);
     kernel_avx512_init_attend(ops);
+    kernel_avx512_init_attend_q8(ops);
     kernel_avx512_init_limits(ops);
 }

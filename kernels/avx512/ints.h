@@ -55,6 +55,7 @@ INLINE ints sums_of_16(const int8_t *q)
 }
 
 INLINE lanes lanes_of(ints v) { return _mm512_cvtepi32_ps(v); }
+INLINE ints ints_of(lanes x) { return _mm512_cvtps_epi32(x); }
 INLINE lanes lanes_fma_minus(lanes a, lanes b, lanes c) { return _mm512_fnmadd_ps(a, b, c); }
 INLINE lanes lanes_read(const float *p) { return _mm512_loadu_ps(p); }
 INLINE void lanes_write(float *p, lanes v) { _mm512_storeu_ps(p, v); }

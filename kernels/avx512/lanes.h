@@ -35,6 +35,9 @@ INLINE __m512i magnitude_bits(__m512 x)
 
 INLINE __m512 magnitude(__m512 x) { return _mm512_castsi512_ps(magnitude_bits(x)); }
 
+/* The low bytes of sixteen integers. */
+INLINE void lanes_bytes(uint8_t *p, __m512i v) { _mm_storeu_si128((__m128i *)p, _mm512_cvtepi32_epi8(v)); }
+
 /* tree16() of kernels/scalar.h */
 INLINE float lanes_tree16(__m512 l)
 {
@@ -66,3 +69,23 @@ INLINE lanes lanes_times_2n(lanes x, lanes n)
     __m512i exponent = _mm512_slli_epi32(_mm512_cvtps_epi32(n), 23);
     return _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(x), exponent));
 }
+
+/* --- kernels/lanes/softmax.inc --- */
+
+INLINE lanes lanes_touched(lanes s, uint32_t v, uint32_t first, uint32_t last)
+{
+    uint64_t upto = last == 63 ? ~0ull : (1ull << (last + 1)) - 1;
+    __mmask16 in = (__mmask16)((upto & ~0ull << first) >> (16 * v));
+    return _mm512_mask_mov_ps(lanes_all(-__builtin_inff()), in, s);
+}
+
+INLINE float lanes_largest(lanes m)
+{
+    __m256 h = _mm256_max_ps(_mm512_castps512_ps256(m), _mm512_extractf32x8_ps(m, 1));
+    __m128 q = _mm_max_ps(_mm256_castps256_ps128(h), _mm256_extractf128_ps(h, 1));
+    q = _mm_max_ps(q, _mm_movehl_ps(q, q));
+    q = _mm_max_ss(q, _mm_shuffle_ps(q, q, 1));
+    return _mm_cvtss_f32(q);
+}
+
+INLINE float lanes_tree(const lanes l[1]) { return lanes_tree16(l[0]); }

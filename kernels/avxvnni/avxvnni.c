@@ -9,5 +9,6 @@ void kernel_ops_init_avxvnni(struct kernel_ops *ops, unsigned traits)
     ops->level = KERNEL_AVXVNNI;
     kernel_avxvnni_init_matmul_32(ops, traits);
     kernel_avxvnni_init_matmul_k(ops, traits);
+    kernel_avxvnni_init_attend_q8(ops);
     kernel_avxvnni_init_limits(ops);
 }

@@ -7,6 +7,7 @@
 
 void kernel_avxvnni_init_matmul_32(struct kernel_ops *ops, unsigned traits);
 void kernel_avxvnni_init_matmul_k(struct kernel_ops *ops, unsigned traits);
+void kernel_avxvnni_init_attend_q8(struct kernel_ops *ops);
 void kernel_avxvnni_init_limits(struct kernel_ops *ops);
 /* Tokens of more than TILE columns in all; @ahead: whether the next segment is fetched in advance. */
 void kernel_avxvnni_many_32(enum tensor_type type, const uint8_t *packed, uint32_t groups, const struct kernel_act *x,

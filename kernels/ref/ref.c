@@ -9,5 +9,6 @@ void kernel_ops_init_ref(struct kernel_ops *ops, unsigned traits)
     kernel_ref_init_matmul(ops);
     kernel_ref_init_vector(ops);
     kernel_ref_init_attend(ops);
+    kernel_ref_init_attend_q8(ops);
     kernel_ref_init_limits(ops);
 }

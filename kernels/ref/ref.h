@@ -8,4 +8,5 @@
 void kernel_ref_init_matmul(struct kernel_ops *ops);
 void kernel_ref_init_vector(struct kernel_ops *ops);
 void kernel_ref_init_attend(struct kernel_ops *ops);
+void kernel_ref_init_attend_q8(struct kernel_ops *ops);
 void kernel_ref_init_limits(struct kernel_ops *ops);

@@ -167,6 +167,7 @@ static void check_tables(struct harness *h)
             (void *)ops->norm,         (void *)ops->norm_add,    (void *)ops->scale,         (void *)ops->gated_silu,
             (void *)ops->gated_gelu,   (void *)ops->exp,         (void *)ops->rope_adjacent, (void *)ops->rope_halves,
             (void *)ops->kv_store,     (void *)ops->attend,      (void *)ops->attend_merge,  (void *)ops->attend_finish,
+            (void *)ops->kv_store_q8,  (void *)ops->attend_q8,
         };
         for (unsigned i = 0; i < sizeof entries / sizeof *entries; i++)
             expect(h, entries[i] != NULL, "level %s: entry %u is empty", kernel_level_name(ops->level), i);

@@ -116,6 +116,35 @@ static uint64_t hash_attend(struct harness *h, float softcap)
     return fnv1a(fnv1a(FNV_START, o, sizeof o), m, sizeof m);
 }
 
+static uint64_t hash_attend_q8(struct harness *h, uint32_t columns, float softcap)
+{
+    enum { HD = 64, P = 150 };
+    float q[HD], k[HD], v[HD], o[2][HD], m[4];
+    const uint8_t *blocks[8] = { NULL };
+    uint8_t *block[3];
+    uint64_t hash = FNV_START;
+    const size_t bytes = kernel_kv_bytes(KV_Q8, HD);
+    fill_vector(h, VECTOR_ORDINARY, q, HD);
+    for (uint32_t b = 0; b < 3; b++)
+        blocks[b] = block[b] = memset(guarded(h, bytes), 0, bytes);
+    for (uint32_t p = 0; p <= P; p++) {
+        fill_vector(h, VECTOR_ORDINARY, k, HD);
+        fill_vector(h, VECTOR_ORDINARY, v, HD);
+        expect(h, h->ref.kv_store_q8(block[p / 64], HD, p % 64, k, v) == 0, "kv_store_q8 refuses");
+    }
+    for (uint32_t b = 0; b < 3; b++)
+        hash = fnv1a(hash, block[b], bytes);
+    struct kernel_query queries[2] = { { .q = q, .o = o[0], .lo = 10, .hi = P },
+                                       { .q = q, .o = o[1], .lo = 3, .hi = 70 } };
+    h->ref.attend_q8(queries, 2, blocks, HD, softcap, columns);
+    for (unsigned i = 0; i < 2; i++) {
+        m[2 * i] = queries[i].m;
+        m[2 * i + 1] = queries[i].l;
+    }
+    guards_check(h);
+    return fnv1a(fnv1a(hash, o, sizeof o), m, sizeof m);
+}
+
 static uint64_t hash_scalar(void)
 {
     uint64_t hash = FNV_START;
@@ -160,6 +189,7 @@ static const uint64_t quantise_hashes[2][2] = {
 };
 static const uint64_t vector_hash = 0x88d593303d6d3684ull, rope_hash = 0x6ddc5ae74338484dull;
 static const uint64_t attend_hashes[2] = { 0x2bed9964ad8c9706ull, 0x08674819018d5ce5ull };
+static const uint64_t attend_q8_hashes[2] = { 0xf9e9535062f05a29ull, 0x3d0b6da190a419adull };
 static const uint64_t scalar_hash = 0x0396fe4736b7f3a6ull;
 
 void check_golden(struct harness *h)
@@ -181,5 +211,10 @@ void check_golden(struct harness *h)
     check_hash(h, "rope", 0, rope_hash, hash_rope(h));
     check_hash(h, "attend", 0, attend_hashes[0], hash_attend(h, 0.0f));
     check_hash(h, "attend, softcap", 0, attend_hashes[1], hash_attend(h, 20.0f));
+    for (uint32_t columns = 1; columns <= 2; columns++) {
+        seed(h, 4000);
+        check_hash(h, "attend_q8", columns, attend_q8_hashes[columns - 1],
+                   hash_attend_q8(h, columns, columns == 2 ? 20.0f : 0.0f));
+    }
     check_hash(h, "scalar", 0, scalar_hash, hash_scalar());
 }

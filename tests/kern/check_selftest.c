@@ -81,6 +81,22 @@ static void attend(struct kernel_query *queries, uint32_t n, const uint16_t *con
         break_float(&queries[n - 1].o[hd - 1]);
 }
 
+static int kv_store_q8(uint8_t *block, uint32_t hd, uint32_t position, const float *k, const float *v)
+{
+    int r = right.kv_store_q8(block, hd, position, k, v);
+    if (position == 40)
+        block[hd * 128 - 1] ^= 1;
+    return r;
+}
+
+static void attend_q8(struct kernel_query *queries, uint32_t n, const uint8_t *const blocks[8], uint32_t hd,
+                      float softcap, uint32_t columns)
+{
+    right.attend_q8(queries, n, blocks, hd, softcap, columns);
+    if (columns == 2)
+        break_float(&queries[n - 1].o[hd - 1]);
+}
+
 /* @ops is broken: found, and called so. */
 static void expect_found(struct harness *h, const struct kernel_ops *ops, const char *name, void *work)
 {
@@ -129,6 +145,12 @@ static void check_broken_entries(struct harness *h, void *work)
     ops = right;
     ops.attend = attend;
     expect_found(h, &ops, "attend", work);
+    ops = right;
+    ops.kv_store_q8 = kv_store_q8;
+    expect_found(h, &ops, "kv_store_q8", work);
+    ops = right;
+    ops.attend_q8 = attend_q8;
+    expect_found(h, &ops, "attend_q8", work);
 }
 
 void check_selftest(struct harness *h)

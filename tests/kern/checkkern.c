@@ -20,9 +20,10 @@ static const struct {
     const char *name;
     void (*check)(struct harness *h);
 } cases[] = {
-    { "cpu", check_cpu },       { "pack", check_pack },     { "scalar", check_scalar }, { "exp", check_exp },
-    { "matmul", check_matmul }, { "vector", check_vector }, { "attend", check_attend }, { "golden", check_golden },
-    { "selftest", check_selftest },
+    { "cpu", check_cpu },       { "pack", check_pack },     { "scalar", check_scalar },
+    { "exp", check_exp },       { "matmul", check_matmul }, { "vector", check_vector },
+    { "attend", check_attend }, { "attend_q8", check_attend_q8 },
+    { "golden", check_golden }, { "selftest", check_selftest },
 };
 
 /* The levels above ref that this CPU runs, as if it were of one maker and of another; the rest is named. */

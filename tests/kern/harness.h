@@ -78,5 +78,6 @@ void check_exp(struct harness *h);
 void check_matmul(struct harness *h);
 void check_vector(struct harness *h);
 void check_attend(struct harness *h);
+void check_attend_q8(struct harness *h);
 void check_golden(struct harness *h);
 void check_selftest(struct harness *h);
