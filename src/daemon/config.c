@@ -13,7 +13,7 @@
 #include "src/model/model.h"
 
 enum kind { KIND_TEXT, KIND_COUNT, KIND_OCTAL, KIND_BYTES, KIND_TIME, KIND_LOG_LEVEL, KIND_LEVEL, KIND_PLACEMENT,
-            KIND_IO, KIND_MEMORY, KIND_ACTIVATIONS };
+            KIND_IO, KIND_MEMORY, KIND_ACTIVATIONS, KIND_KV };
 
 enum section { SECTION_server, SECTION_compute, SECTION_model, SECTION_COUNT };
 
@@ -158,6 +158,9 @@ static int set_value(struct config *c, const struct setting *s, void *base, cons
         break;
     case KIND_ACTIVATIONS:
         r = activations_parse(value, member, error);
+        break;
+    case KIND_KV:
+        r = words_parse(&kv_words, value, member, error);
         break;
     }
     return r;
@@ -371,7 +374,7 @@ struct instance_config config_instance(const struct config *c, uint32_t index, c
         .io = (enum io_kind)c->io, .memory = (enum arena_policy)c->memory,
         .wide_mask = DECIDED(wide_mask, "activations"), .context = DECIDED(context, "context"),
         .sequences = DECIDED(sequences, "sequences"), .prefill_chunk = DECIDED(prefill_chunk, "prefill-chunk"),
-        .kv_bytes = DECIDED(kv_bytes, "kv-bytes"),
+        .kv_bytes = DECIDED(kv_bytes, "kv-bytes"), .kv = (enum kv_format)DECIDED(kv, "kv"),
     };
 }
 

@@ -15,7 +15,7 @@
 /* The settings of [model ID].  Those that were not given there are those of the command line. */
 struct config_model {
     char *id, *file;
-    uint32_t context, sequences, prefill_chunk, wide_mask;
+    uint32_t context, sequences, prefill_chunk, wide_mask, kv;
     uint64_t kv_bytes;
     uint32_t given;                     /* bits: config.c's rows of [model] */
 };

@@ -55,10 +55,11 @@ void report_ready(struct report *r, const struct instance_info *i)
     report_break(r);
     pages_text(i, pages, sizeof(pages));
     log_line(LOG_LEVEL_NOTICE, "model %s: %s \"%s\" (%s)", i->id, i->architecture, i->name, i->file_types);
-    log_line(LOG_LEVEL_NOTICE, "model %s: level %s, %u node%s, %u thread%s%s, activations %s, context %u, %u sequences",
-             i->id, i->level, i->nodes, i->nodes == 1 ? "" : "s", i->threads, i->threads == 1 ? "" : "s",
+    log_line(LOG_LEVEL_NOTICE, "model %s: level %s, %u node%s, %u thread%s%s, activations %s, KV %s, context %u, "
+             "%u sequences", i->id, i->level, i->nodes, i->nodes == 1 ? "" : "s", i->threads,
+             i->threads == 1 ? "" : "s",
              i->oversubscribed ? " that share cores" : i->pinned ? " pinned" : " not pinned", i->activations,
-             i->context, i->sequences);
+             i->kv_format, i->context, i->sequences);
     log_line(LOG_LEVEL_NOTICE, "model %s: weights %.1f MB, KV %.1f MB, scratch %.1f MB; %s; %s", i->id,
              (double)i->weight_bytes * 1e-6, (double)i->kv_bytes * 1e-6, (double)i->scratch_bytes * 1e-6, pages,
              i->misplaced_bytes ? "NOT all on their nodes" :

@@ -10,8 +10,10 @@ static const char *const placements[] = { [PLAN_SHARD] = "shard", [PLAN_LOCAL] =
 static const char *const kinds[] = { [IO_AUTO] = "auto", [IO_URING] = "uring", [IO_PREADV] = "preadv" };
 static const char *const memories[] = { [ARENA_LADDER] = "ladder", [ARENA_REQUIRE_HUGE] = "require-huge",
                                        [ARENA_FROM_2M] = "2m", [ARENA_FROM_THP] = "thp", [ARENA_FROM_4K] = "4k" };
+static const char *const formats[] = { [KV_F16] = "f16", [KV_Q8] = "q8" };
 
 const struct words placement_words = WORDS(placements), io_words = WORDS(kinds), memory_words = WORDS(memories);
+const struct words kv_words = WORDS(formats);
 
 int level_parse(const char *text, enum kernel_level *ret_level, struct error *error)
 {

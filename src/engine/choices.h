@@ -9,6 +9,7 @@
 extern const struct words placement_words;  /* enum plan_policy */
 extern const struct words io_words;         /* enum io_kind */
 extern const struct words memory_words;     /* enum arena_policy */
+extern const struct words kv_words;         /* enum kv_format */
 
 /* A level by its name; -EINVAL with the names that are known. */
 must_check int level_parse(const char *text, enum kernel_level *ret_level, struct error *error);

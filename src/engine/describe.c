@@ -72,6 +72,7 @@ void instance_describe_model(struct instance *in, const struct instance_config *
         snprintf(info->name, sizeof(info->name), "%.*s", (int)min_u64(name.size, sizeof(info->name) - 1),
                  (const char *)name.data);
     describe_types(in->model, info->file_types, sizeof(info->file_types));
+    info->kv_format = kv_words.names[c->kv];
     activations_describe(c->wide_mask, info->activations, sizeof(info->activations));
     info->file_bytes = in->model->file_bytes;
     info->vocab_size = in->model->hparams.n_vocab;
@@ -94,7 +95,7 @@ void instance_describe_load(struct instance *in, const struct workers *workers)
         describe_arena(in, in->kv->arenas[n]);
     }
     describe_arena(in, graph_arena(in->graph));
-    info->kv_bytes = in->kv->blocks * kv_bytes_per_block(&in->model->hparams);
+    info->kv_bytes = in->kv->blocks * kv_bytes_per_block(&in->model->hparams, in->kv->format);
     instance_note(in, in->plan->note);
     instance_note(in, in->weights->report.note);
 }

@@ -65,7 +65,7 @@ static int make_kv(struct instance *in, const struct instance_config *c, struct 
                    struct error *error)
 {
     struct populate p = { .plan = in->plan };
-    int r = kv_new(&in->model->hparams, in->plan, blocks, c->memory, &in->kv, error);
+    int r = kv_new(&in->model->hparams, in->plan, c->kv, blocks, c->memory, &in->kv, error);
 
     if (r < 0)
         return r;
@@ -117,9 +117,9 @@ static int place(struct instance *in, const struct instance_config *c, uint32_t 
 {
     struct place_request q = { .model = in->model, .topology = c->topology, .host = c->host, .policy = c->policy,
                                .threads = c->threads, .wide_mask = c->wide_mask, .prefill_chunk = c->prefill_chunk,
-                               .sequences = c->sequences };
+                               .sequences = c->sequences, .kv = c->kv };
     struct memory_request m = { .hparams = &in->model->hparams, .context = c->context, .kv_bytes = c->kv_bytes,
-                                .sequences = place_sequences(&q), .policy = c->memory };
+                                .sequences = place_sequences(&q), .policy = c->memory, .kv = c->kv };
     struct memory_choice choice;
     struct place_steps steps;
     int r = place_plan(&q, 0, &in->plan, &steps, error);

@@ -27,6 +27,7 @@ struct instance_config {
     bool level_required;                /* -ENOTSUP rather than a lower one */
     enum io_kind io;
     uint32_t wide_mask;                 /* activation profile */
+    enum kv_format kv;                  /* how keys and values are kept */
     uint32_t context;                   /* positions per sequence; 0 = from the memory that is left */
     uint32_t sequences;                 /* that may run at once; 0 = 8 */
     uint32_t prefill_chunk;             /* tokens of prompts per step; 0 = 512 */
@@ -46,6 +47,7 @@ struct instance_info {
     struct { const char *type, *name; } kernels[TENSOR_TYPE_COUNT];     /* which multiplies with matrices of a type */
     uint32_t kernel_count;
     char activations[64];
+    const char *kv_format;              /* "f16", "q8" */
     uint64_t file_bytes, weight_bytes, kv_bytes, scratch_bytes;
     uint64_t bytes_by_size[PAGE_SIZE_COUNT];    /* of weights, KV and scratch; PAGE_4K: all that is not hugetlb */
     uint64_t placed_bytes, misplaced_bytes;     /* read back from the kernel: on the node of the plan, on others */

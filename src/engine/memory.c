@@ -13,7 +13,7 @@ static uint64_t less(uint64_t a, uint64_t b)
 
 int memory_decide(const struct memory_request *q, uint64_t room, struct memory_choice *ret_choice, struct error *error)
 {
-    uint64_t block_bytes = kv_bytes_per_block(q->hparams), blocks;
+    uint64_t block_bytes = kv_bytes_per_block(q->hparams, q->kv), blocks;
     struct memory_choice c = { .context = q->context, .sequences = q->sequences };
 
     if (q->kv_bytes)
@@ -165,7 +165,7 @@ int memory_choose(const struct memory_request *q, const struct plan *plan, struc
     for (uint32_t n = 0; n < plan->node_count; n++)
         weights += align_up(plan->nodes[n].weight_bytes, PAGE_2M_BYTES);
     wanted = (uint64_t)kv_blocks_for(q->context ? q->context : MEMORY_CONTEXT_DEFAULT) * q->sequences *
-             kv_bytes_per_block(q->hparams);
+             kv_bytes_per_block(q->hparams, q->kv);
     room = less(huge, weights + plan->node_count * PAGE_2M_BYTES);
     if (q->policy != ARENA_REQUIRE_HUGE && room < wanted)
         room = max_u64(room, less(plain, huge >= weights ? 0 : weights) / 2);

@@ -6,6 +6,7 @@
  * The decision itself is pure (memory_decide); memory_choose() asks the host and decides.
  */
 
+#include "kernels/ops.h"
 #include "numa/arena.h"
 #include "numa/plan.h"
 #include "src/model/arch.h"
@@ -25,6 +26,7 @@ struct memory_request {
     const struct hparams *hparams;
     uint32_t context;                   /* wanted; 0 = decide */
     uint32_t sequences;                 /* wanted, >= 1 */
+    enum kv_format kv;
     uint64_t kv_bytes;                  /* budget; 0 = what is left */
     enum arena_policy policy;
 };

@@ -44,7 +44,7 @@ int place_plan(const struct place_request *q, uint32_t kv_blocks, struct plan **
     struct plan_matrix *matrices = calloc(q->model->matrix_count, sizeof(*matrices));
     struct plan_request r = { .topology = q->topology, .host = q->host, .policy = q->policy, .threads = q->threads,
                               .matrices = matrices, .matrix_count = q->model->matrix_count,
-                              .kv_bytes = kv_blocks * kv_bytes_per_block(&q->model->hparams),
+                              .kv_bytes = kv_blocks * kv_bytes_per_block(&q->model->hparams, q->kv),
                               .kv_heads = q->model->hparams.n_kv_head };
     int code;
 

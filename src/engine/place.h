@@ -15,6 +15,7 @@ struct place_request {
     enum plan_policy policy;
     uint32_t threads;                   /* 0 = as the plan says */
     uint32_t wide_mask;                 /* activation profile */
+    enum kv_format kv;
     uint32_t prefill_chunk;             /* tokens of prompts per step; 0 = 512 */
     uint32_t sequences;                 /* that may run at once; 0 = 8 */
 };

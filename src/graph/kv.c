@@ -7,9 +7,9 @@
 
 #include "kernels/ops.h"
 
-uint64_t kv_bytes_per_block(const struct hparams *h)
+uint64_t kv_bytes_per_block(const struct hparams *h, enum kv_format format)
 {
-    return (uint64_t)h->n_layer * h->n_kv_head * kernel_kv_block_bytes(h->head_dim);
+    return (uint64_t)h->n_layer * h->n_kv_head * kernel_kv_bytes(format, h->head_dim);
 }
 
 static int make_arena(struct kv *kv, const struct plan *plan, uint32_t node, enum arena_policy policy,
@@ -27,8 +27,8 @@ static int make_arena(struct kv *kv, const struct plan *plan, uint32_t node, enu
     return arena_new(&spec, &kv->arenas[node], error);
 }
 
-int kv_new(const struct hparams *h, const struct plan *plan, uint32_t blocks, enum arena_policy policy,
-           struct kv **ret_kv, struct error *error)
+int kv_new(const struct hparams *h, const struct plan *plan, enum kv_format format, uint32_t blocks,
+           enum arena_policy policy, struct kv **ret_kv, struct error *error)
 {
     struct kv *kv = calloc(1, sizeof(*kv));
     int r = 0;
@@ -37,7 +37,8 @@ int kv_new(const struct hparams *h, const struct plan *plan, uint32_t blocks, en
     if (!kv)
         return error_set(error, -ENOMEM, "no memory for the KV tables");
     *kv = (struct kv){ .n_layer = h->n_layer, .n_kv_head = h->n_kv_head, .head_dim = h->head_dim, .blocks = blocks,
-                       .piece_bytes = kernel_kv_block_bytes(h->head_dim), .node_count = plan->node_count };
+                       .format = format, .piece_bytes = kernel_kv_bytes(format, h->head_dim),
+                       .node_count = plan->node_count };
     kv->arenas = calloc(plan->node_count, sizeof(struct arena *));
     kv->head_first = calloc(plan->node_count + 1, sizeof(uint32_t));
     kv->head_node = calloc(h->n_kv_head, sizeof(uint32_t));

@@ -40,12 +40,19 @@ static bool query_of(struct lane *lane, uint32_t head, uint32_t token, uint32_t 
 static void attend(struct lane *lane, uint32_t kv_head, uint32_t token, struct kernel_query *queries, uint32_t n)
 {
     struct graph *g = lane->g;
-    const uint16_t *blocks[KERNEL_KV_RANGE / KERNEL_KV_BLOCK] = { NULL };
+    const uint8_t *blocks[KERNEL_KV_RANGE / KERNEL_KV_BLOCK] = { NULL };
+    const uint16_t *halves[ARRAY_LENGTH(blocks)];
 
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t b = queries[i].lo / KERNEL_KV_BLOCK; b <= queries[i].hi / KERNEL_KV_BLOCK; b++)
             blocks[b % ARRAY_LENGTH(blocks)] = kv_piece(g->c.kv, g->b.blocks[token][b], lane->layer, kv_head);
-    g->c.ops->attend(queries, n, blocks, g->h->head_dim, 0);
+    if (g->c.kv->format == KV_Q8) {
+        g->c.ops->attend_q8(queries, n, blocks, g->h->head_dim, 0, g->c.wide_mask & 1u << ACT_QKV ? 2 : 1);
+        return;
+    }
+    for (size_t b = 0; b < ARRAY_LENGTH(blocks); b++)
+        halves[b] = (const uint16_t *)(const void *)blocks[b];
+    g->c.ops->attend(queries, n, halves, g->h->head_dim, 0);
 }
 
 /* Heads unit * unit_heads .. of a token are in @values: quantise their 256-blocks. */

@@ -90,15 +90,22 @@ static void finish_query(struct lane *lane, uint32_t head, uint32_t token_first,
     }
 }
 
+static int put(struct graph *g, uint8_t *piece, uint32_t position, const float *k, const float *v)
+{
+    if (g->c.kv->format == KV_Q8)
+        return g->c.ops->kv_store_q8(piece, g->h->head_dim, position % KERNEL_KV_BLOCK, k, v);
+    return g->c.ops->kv_store((uint16_t *)(void *)piece, g->h->head_dim, position % KERNEL_KV_BLOCK, k, v);
+}
+
 static void store(struct graph *g, uint32_t layer, uint32_t head, uint32_t token, const float *k, const float *v)
 {
     uint32_t position = g->b.positions[token];
-    uint16_t *piece = kv_piece(g->c.kv, g->b.blocks[token][position / KERNEL_KV_BLOCK], layer, head);
+    uint8_t *piece = kv_piece(g->c.kv, g->b.blocks[token][position / KERNEL_KV_BLOCK], layer, head);
 
-    if (g->c.ops->kv_store(piece, g->h->head_dim, position % KERNEL_KV_BLOCK, k, v) == 0)
+    if (put(g, piece, position, k, v) == 0)
         return;
     graph_fail(g, token);
-    if (g->c.ops->kv_store(piece, g->h->head_dim, position % KERNEL_KV_BLOCK, g->zeros, g->zeros) != 0)
+    if (put(g, piece, position, g->zeros, g->zeros) != 0)
         check(false);
 }
 

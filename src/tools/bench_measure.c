@@ -279,7 +279,7 @@ static int measure_all(struct bench *b, struct error *error)
 
 double bench_kv_bytes(const struct instance *in)
 {
-    return (double)kv_bytes_per_block(&in->model->hparams) / KERNEL_KV_BLOCK;
+    return (double)kv_bytes_per_block(&in->model->hparams, in->kv->format) / KERNEL_KV_BLOCK;
 }
 
 /* Weights that a decode step reads: every matrix, or for tied embeddings each once; an embedding row is nothing. */

@@ -105,6 +105,7 @@ static void put_instance(struct json *j, const struct instance_info *i)
 {
     word(j, "level", i->level);
     word(j, "activations", i->activations);
+    word(j, "kv", i->kv_format);
     number(j, "threads", i->threads);
     number(j, "nodes", i->nodes);
     json_key(j, "pinned");

@@ -14,7 +14,8 @@ static int refuse_habit(const char *verb, int option)
         return tool_usage(verb,
                           "--mmap is refused: weights are read past the page cache into huge pages on the right node");
     return tool_usage(
-        verb, "--memory-f32 is refused: keys and values are kept as f16, which is part of the numeric contract");
+        verb,
+        "--memory-f32 is refused: keys and values are kept as f16 or q8 (--kv), which is part of the numeric contract");
 }
 
 static int set_words(struct model_options *o, int option, const char *a, struct error *error)
@@ -31,6 +32,10 @@ static int set_words(struct model_options *o, int option, const char *a, struct 
     case OPTION_IO:
         r = words_parse(&io_words, a, &word, error);
         o->io = (enum io_kind)word;
+        return r;
+    case OPTION_KV:
+        r = words_parse(&kv_words, a, &word, error);
+        o->kv = (enum kv_format)word;
         return r;
     case OPTION_MEMORY:
         r = words_parse(&memory_words, a, &word, error);
@@ -49,6 +54,7 @@ static int take_words(struct model_options *o, const char *verb, int option, con
                                          [OPTION_ACTIVATIONS - OPTION_TOPOLOGY] = "activations",
                                          [OPTION_IO - OPTION_TOPOLOGY] = "io",
                                          [OPTION_MEMORY - OPTION_TOPOLOGY] = "memory",
+                                         [OPTION_KV - OPTION_TOPOLOGY] = "kv",
                                          [OPTION_PLACEMENT - OPTION_TOPOLOGY] = "placement" };
     struct error error = ERROR_NULL;
 
@@ -71,6 +77,7 @@ static const char *placing_name(int option)
     case OPTION_IO: return "--io";
     case OPTION_MEMORY: return "--memory";
     case OPTION_PLACEMENT: return "--placement";
+    case OPTION_KV: return "--kv";
     default: return NULL;
     }
 }
@@ -102,6 +109,7 @@ bool model_option(struct model_options *o, const char *verb, int option, const c
     case OPTION_ACTIVATIONS:
     case OPTION_IO:
     case OPTION_MEMORY:
+    case OPTION_KV:
     case OPTION_PLACEMENT: *ret_exit = take_words(o, verb, option, a); return true;
     default: return false;
     }
@@ -117,13 +125,13 @@ int model_options_for_daemon(const struct model_options *o, const char *verb)
 
 static void say_what_is_used(const struct instance_info *i)
 {
-    fprintf(stderr, "%s: %s, %u node%s, %u thread%s%s, activations %s, context %u; weights %.1f MB, KV %.1f MB"
+    fprintf(stderr, "%s: %s, %u node%s, %u thread%s%s, activations %s, context %u; weights %.1f MB, KV %.1f MB %s"
             " (1 GiB pages %.0f MB, 2 MiB pages %.0f MB, other %.0f MB)%s%s\n",
             i->id, i->level, i->nodes, i->nodes == 1 ? "" : "s", i->threads, i->threads == 1 ? "" : "s",
             i->oversubscribed ? " sharing cores" : i->pinned ? "" : " not pinned", i->activations, i->context,
-            (double)i->weight_bytes * 1e-6, (double)i->kv_bytes * 1e-6, (double)i->bytes_by_size[PAGE_1G] * 1e-6,
-            (double)i->bytes_by_size[PAGE_2M] * 1e-6, (double)i->bytes_by_size[PAGE_4K] * 1e-6, i->note[0] ? "; " : "",
-            SHOWN(i->note));
+            (double)i->weight_bytes * 1e-6, (double)i->kv_bytes * 1e-6, i->kv_format,
+            (double)i->bytes_by_size[PAGE_1G] * 1e-6, (double)i->bytes_by_size[PAGE_2M] * 1e-6,
+            (double)i->bytes_by_size[PAGE_4K] * 1e-6, i->note[0] ? "; " : "", SHOWN(i->note));
 }
 
 static int open_topologies(struct session *s, const char *invented, struct error *error)
@@ -142,7 +150,7 @@ int session_open(struct session *s, const struct model_options *o)
                                  .unpinned = o->unpinned,
                                  .level = o->level, .level_required = o->level_required, .io = o->io,
                                  .wide_mask = o->wide_mask, .context = o->context, .sequences = o->sequences,
-                                 .prefill_chunk = o->prefill_chunk, .memory = o->memory };
+                                 .prefill_chunk = o->prefill_chunk, .memory = o->memory, .kv = o->kv };
 
     if (open_topologies(s, o->topology, &error) < 0)
         return tool_fail(&error);

@@ -22,6 +22,7 @@ struct model_options {
     enum io_kind io;                    /* --io */
     enum arena_policy memory;           /* --memory */
     bool unpinned;                      /* --no-pin of bench */
+    enum kv_format kv;                  /* --kv */
     bool quiet;                         /* -q: no notes on stderr */
     const char *placing;                /* an option that only a process with the model can follow; NULL = none given */
 };
@@ -35,6 +36,7 @@ enum {
     OPTION_CHUNK,
     OPTION_IO,
     OPTION_MEMORY,
+    OPTION_KV,
     OPTION_PLACEMENT,
     OPTION_MLOCK,
     OPTION_MMAP,
@@ -51,6 +53,7 @@ enum {
     { "activations", required_argument, NULL, OPTION_ACTIVATIONS }, \
     { "prefill-chunk", required_argument, NULL, OPTION_CHUNK }, { "batch-size", required_argument, NULL, 'b' }, \
     { "io", required_argument, NULL, OPTION_IO }, { "memory", required_argument, NULL, OPTION_MEMORY }, \
+    { "kv", required_argument, NULL, OPTION_KV }, \
     { "placement", required_argument, NULL, OPTION_PLACEMENT }, { "mlock", no_argument, NULL, OPTION_MLOCK }, \
     { "mmap", no_argument, NULL, OPTION_MMAP }, { "no-mmap", no_argument, NULL, OPTION_MLOCK }, \
     { "memory-f32", no_argument, NULL, OPTION_MEMORY_F32 }, { "quiet", no_argument, NULL, 'q' }, \
@@ -65,6 +68,7 @@ enum {
     "      --placement WORD     shard (default), local, mirror\n" \
     "      --isa LEVEL          ref, avx2, avxvnni, avx512, amx: exactly this level; default the best\n" \
     "      --activations P      int8 (default), int16, or int16:qkv,attn_output,gate_up,ffn_down,output\n" \
+    "      --kv WORD            keys and values in f16 (default) or q8: half the memory, less exact\n" \
     "      --prefill-chunk N    prompt tokens in a forward pass; -b, --batch-size N are the same\n" \
     "      --io KIND            auto (default), uring, preadv\n" \
     "      --memory WORD        ladder (default), require-huge; 2m, thp, 4k: the ladder from there down, to compare\n" \

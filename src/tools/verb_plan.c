@@ -33,7 +33,7 @@ static int help(void)
 
 static int prepare(struct picture *p, const struct model_options *o, struct error *error)
 {
-    struct place_request q = { .policy = o->policy, .threads = o->threads, .wide_mask = o->wide_mask,
+    struct place_request q = { .policy = o->policy, .threads = o->threads, .wide_mask = o->wide_mask, .kv = o->kv,
                                .prefill_chunk = o->prefill_chunk, .sequences = o->sequences };
     struct place_steps steps;
     int r = topology_load(NULL, &p->host, error);

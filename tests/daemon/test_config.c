@@ -104,6 +104,7 @@ static void whole_file(void **state)
                           "[model  large ]\n"
                           "file = /models/large.gguf\n"
                           "kv-bytes = 4G\n"
+                          "kv = q8\n"
                           "[model small]\n"
                           "sequences = 2"), 0);
     assert_string_equal(config.socket, "/run/x.sock");
@@ -119,6 +120,7 @@ static void whole_file(void **state)
     assert_int_equal(c.context, 2048);
     assert_int_equal(c.sequences, 2);
     assert_int_equal(c.wide_mask, wide);
+    assert_int_equal(c.kv, KV_F16);
     assert_int_equal(c.threads, 3);
     assert_int_equal(c.level, KERNEL_REF);
     assert_true(c.level_required);
@@ -127,6 +129,7 @@ static void whole_file(void **state)
     c = config_instance(&config, 1, NULL, NULL);
     assert_string_equal(c.id, "large");
     assert_true(c.kv_bytes == UINT64_C(4) << 30);
+    assert_int_equal(c.kv, KV_Q8);
     assert_int_equal(c.context, 0);
 }
 

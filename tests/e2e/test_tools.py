@@ -155,6 +155,8 @@ def values_are_refused_by_name_before_a_load():
         assert said[0] == said[1], said
     for text in ("int16:", "int16:qkv,", "int16:,qkv", "int16:nothing", "int4"):
         refused(2, "run", "-m", "/missing.gguf", "-p", "x", "--activations", text, said=["--activations", text])
+    for text in ("f32", "q8_0", ""):
+        refused(2, "run", "-m", "/missing.gguf", "-p", "x", "--kv", text, said=["--kv", "f16, q8"])
     for option in ("-p", "-n", "--batch", "--repeat"):
         refused(2, "bench", "-m", "/missing.gguf", option, 0, said=[option + " takes 1 to "])
     for verb in ("bench", "run"):
@@ -165,7 +167,7 @@ def values_are_refused_by_name_before_a_load():
 @case
 def options_of_the_daemon_are_refused():
     for words in (("-c", 64), ("-t", 1), ("-b", 8), ("--prefill-chunk", 8), ("--isa", "ref"), ("--io", "preadv"),
-                  ("--topology", "core:2 pu:1"), ("--memory", "ladder"), ("--activations", "int8"),
+                  ("--topology", "core:2 pu:1"), ("--memory", "ladder"), ("--activations", "int8"), ("--kv", "q8"),
                   ("--placement", "shard")):
         refused(2, "run", "--socket", "/missing", "-p", "x", *words, said=[words[0], "daemon"])
         refused(2, "run", "-m", "some-id", "-p", "x", *words, said=[words[0], "daemon"])
@@ -179,7 +181,7 @@ def options_of_the_daemon_are_refused():
 def habits_of_others():
     tenon("run", "-q", "-m", plain(), "-p", "x", "-n", 1, "--mlock", "--no-mmap")
     refused(2, "run", "-m", plain(), "-p", "x", "--mmap", said=["--mmap", "page cache"])
-    refused(2, "run", "-m", plain(), "-p", "x", "--memory-f32", said=["--memory-f32", "f16"])
+    refused(2, "run", "-m", plain(), "-p", "x", "--memory-f32", said=["--memory-f32", "f16", "q8"])
     scratch = [json.loads(tenon("plan", plain(), "--json", *words)[0])["nodes"][0]["scratch_bytes"]
                for words in ((), ("-b", 32), ("--batch-size", 32), ("--prefill-chunk", 32))]
     assert scratch[0] > scratch[1] == scratch[2] == scratch[3], scratch

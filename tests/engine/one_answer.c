@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One answer: the hash of logits and text over levels x threads x nodes x company x prefill chunk x reader.
+ * One answer: the hash of logits and text over levels x threads x nodes x company x prefill chunk x reader, for each
+ * format of keys and values.
  *
  *   one_answer MODEL [full|pairwise] ; without a word: full where TENON_TEST_LONG is set
  *     exit 0: one hash; 1: they differ, or something else than asked for was used;
@@ -13,6 +14,7 @@
 #include <string.h>
 
 #include "src/base/hash.h"
+#include "src/engine/choices.h"
 #include "src/engine/engine.h"
 #include "src/engine/instance_internal.h"
 #include "src/engine/score.h"
@@ -167,13 +169,14 @@ static bool as_asked(const struct instance *in, const struct combination *c)
     return good;
 }
 
-static int run(const char *path, const struct host *host, const struct combination *c, bool broken, uint64_t *ret_hash)
+static int run(const char *path, const struct host *host, enum kv_format kv, const struct combination *c, bool broken,
+               uint64_t *ret_hash)
 {
     struct instance_config config = { .id = "test", .path = path, .host = host->real,
                                       .topology = host->nodes[c->at[NODES]], .threads = c->at[THREADS] + 1,
                                       .level = levels[c->at[LEVEL]], .level_required = true,
                                       .io = readers[c->at[READER]], .context = 128, .sequences = COMPANY,
-                                      .prefill_chunk = chunks[c->at[CHUNK]] };
+                                      .prefill_chunk = chunks[c->at[CHUNK]], .kv = kv };
     struct workers *workers = NULL;
     struct instance *in = NULL;
     struct error error = ERROR_NULL;
@@ -251,12 +254,12 @@ static uint32_t next_pairwise(bool seen[FACTORS][FACTORS][4][4], struct combinat
     return best;
 }
 
-static int compare(const char *path, const struct host *host, const struct combination *c, uint64_t *hash,
-                   uint32_t *count)
+static int compare(const char *path, const struct host *host, enum kv_format kv, const struct combination *c,
+                   uint64_t *hash, uint32_t *count)
 {
     uint64_t h;
 
-    if (run(path, host, c, false, &h) < 0)
+    if (run(path, host, kv, c, false, &h) < 0)
         return -1;
     if (*count == 0)
         *hash = h;
@@ -264,42 +267,52 @@ static int compare(const char *path, const struct host *host, const struct combi
     if (h == *hash)
         return 0;
     fprintf(stderr,
-            "different bits: %s, %u threads, %u nodes, %u in the batch, chunk %u, reader %u: %016llx, not %016llx\n",
-            kernel_level_name(levels[c->at[LEVEL]]), c->at[THREADS] + 1, c->at[NODES] + 1,
+            "different bits: KV %s, %s, %u threads, %u nodes, %u in the batch, chunk %u, reader %u: %016llx, "
+            "not %016llx\n",
+            kv_words.names[kv], kernel_level_name(levels[c->at[LEVEL]]), c->at[THREADS] + 1, c->at[NODES] + 1,
             companies[c->at[BATCH]], chunks[c->at[CHUNK]], c->at[READER], (unsigned long long)h,
             (unsigned long long)*hash);
     return -1;
 }
 
-static int run_all(const char *path, const struct host *host, bool full, uint64_t *hash, uint32_t *count)
+static int run_all(const char *path, const struct host *host, enum kv_format kv, bool full, uint64_t *hash,
+                   uint32_t *count)
 {
-    static bool seen[FACTORS][FACTORS][4][4];
+    bool seen[FACTORS][FACTORS][4][4] = { 0 };
     struct combination c;
     int r = 0;
 
     for (uint32_t i = 0; full && r == 0 && i < all_combinations(); i++) {
         c = combination_at(i);
-        r = compare(path, host, &c, hash, count);
+        r = compare(path, host, kv, &c, hash, count);
     }
     while (!full && r == 0 && next_pairwise(seen, &c))
-        r = compare(path, host, &c, hash, count);
+        r = compare(path, host, kv, &c, hash, count);
     return r;
 }
 
+/* One hash for each format of keys and values, and not the same. */
 static int prove(const char *path, const struct host *host, bool full)
 {
     struct combination plain = { .at = { sizes[LEVEL] - 1, 0, 0, 0, 3, 0 } };
-    uint64_t hash = 0, broken = 0;
-    uint32_t count = 0;
+    uint64_t hash[KV_FORMAT_COUNT] = { 0 }, broken = 0;
 
-    if (run_all(path, host, full, &hash, &count) < 0)
-        return 1;
-    if (run(path, host, &plain, true, &broken) < 0 || broken == hash) {
-        fprintf(stderr, "a broken kernel was not noticed\n");
+    for (unsigned kv = 0; kv < KV_FORMAT_COUNT; kv++) {
+        uint32_t count = 0;
+
+        if (run_all(path, host, (enum kv_format)kv, full, &hash[kv], &count) < 0)
+            return 1;
+        if (run(path, host, (enum kv_format)kv, &plain, true, &broken) < 0 || broken == hash[kv]) {
+            fprintf(stderr, "a broken kernel was not noticed\n");
+            return 1;
+        }
+        printf("one answer, KV %s: %u combinations, one hash %016llx; a broken kernel gives %016llx\n",
+               kv_words.names[kv], count, (unsigned long long)hash[kv], (unsigned long long)broken);
+    }
+    if (hash[KV_F16] == hash[KV_Q8]) {
+        fprintf(stderr, "KV in f16 and in q8 give the same bits\n");
         return 1;
     }
-    printf("one answer: %u combinations, one hash %016llx; a broken kernel gives %016llx\n", count,
-           (unsigned long long)hash, (unsigned long long)broken);
     return 0;
 }
 

@@ -14,7 +14,23 @@ static const struct hparams small = { .n_layer = 2, .n_kv_head = 2, .head_dim = 
 
 static uint64_t block_bytes(void)
 {
-    return kv_bytes_per_block(&small);
+    return kv_bytes_per_block(&small, KV_F16);
+}
+
+/* The same memory holds nearly twice as many positions in 8 bits: per position and head 2 * 64 + 8 bytes, not 256. */
+static void q8_takes_half(void **state)
+{
+    struct memory_request q = { .hparams = &small, .sequences = 1, .kv = KV_Q8, .context = 64 * 100 };
+    struct memory_choice c;
+    struct error e = ERROR_NULL;
+    const uint64_t room = 100 * UINT64_C(2) * 2 * 64 * (2 * 64 + 8);
+
+    (void)state;
+    assert_int_equal(memory_decide(&q, room, &c, &e), 0);
+    assert_int_equal(c.blocks, 100);
+    assert_int_equal(memory_decide(&q, room - 1, &c, &e), -ENOMEM);
+    q.kv = KV_F16;
+    assert_int_equal(memory_decide(&q, room, &c, &e), -ENOMEM);
 }
 
 static void default_is_never_the_trained_length(void **s)
@@ -152,6 +168,7 @@ static void pool_promises_only_what_it_has(void **s)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(q8_takes_half),
         cmocka_unit_test(default_is_never_the_trained_length), cmocka_unit_test(less_room_gives_less_context),
         cmocka_unit_test(too_little_is_refused_with_numbers), cmocka_unit_test(beyond_training_is_told),
         cmocka_unit_test(a_node_that_is_short_is_named), cmocka_unit_test(a_long_table_is_cut),

@@ -10,7 +10,7 @@ struct plain {
     const struct hparams *h;
     struct kernel_ops ref;
     uint32_t wide_mask, position, positions;
-    uint16_t *kv;                       /* [layer][kv head][block] pieces */
+    uint8_t *kv;                        /* [layer][kv head][block] pieces */
     float *x, *h1, *h2, *q, *k, *v, *logits;
     struct kernel_act act;              /* big enough for any input */
 };
@@ -34,7 +34,9 @@ int plain_new(const struct instance *in, uint32_t wide_mask, uint32_t positions,
     p->wide_mask = wide_mask;
     p->positions = positions;
     kernel_ops_init(&p->ref, KERNEL_REF);
-    p->kv = calloc(1, h->n_layer * h->n_kv_head * blocks * kernel_kv_block_bytes(h->head_dim));
+    p->kv = aligned_alloc(64, h->n_layer * h->n_kv_head * blocks * kernel_kv_bytes(in->kv->format, h->head_dim));
+    check(p->kv != NULL);
+    memset(p->kv, 0, h->n_layer * h->n_kv_head * blocks * kernel_kv_bytes(in->kv->format, h->head_dim));
     p->x = floats(most);
     p->h1 = floats(most);
     p->h2 = floats(most);
@@ -101,11 +103,11 @@ static void matmul(struct plain *p, uint32_t matrix, enum act_input input, const
     }
 }
 
-static uint16_t *piece(const struct plain *p, uint32_t layer, uint32_t head, uint32_t block)
+static uint8_t *piece(const struct plain *p, uint32_t layer, uint32_t head, uint32_t block)
 {
     uint64_t index = ((uint64_t)layer * p->h->n_kv_head + head) * kv_blocks_for(p->positions) + block;
 
-    return p->kv + index * kernel_kv_block_bytes(p->h->head_dim) / sizeof(uint16_t);
+    return p->kv + index * kernel_kv_bytes(p->in->kv->format, p->h->head_dim);
 }
 
 static void rope(const struct plain *p, uint32_t layer, float *x)
@@ -132,6 +134,17 @@ static void head_norm(const struct plain *p, float *x, uint32_t vector)
                     p->h->head_dim);
 }
 
+static void store(struct plain *p, uint32_t layer, uint32_t head, const float *k, const float *v)
+{
+    uint8_t *at = piece(p, layer, head, p->position / 64);
+    uint32_t dim = p->h->head_dim, position = p->position % 64;
+
+    if (p->in->kv->format == KV_Q8)
+        check(p->ref.kv_store_q8(at, dim, position, k, v) == 0);
+    else
+        check(p->ref.kv_store((uint16_t *)(void *)at, dim, position, k, v) == 0);
+}
+
 static void project_qkv(struct plain *p, uint32_t layer)
 {
     const struct model_layer *l = &p->m->layers[layer];
@@ -153,8 +166,7 @@ static void project_qkv(struct plain *p, uint32_t layer)
     for (uint32_t i = 0; i < p->h->n_kv_head; i++) {
         head_norm(p, p->k + i * dim, l->k_norm);
         rope(p, layer, p->k + i * dim);
-        check(p->ref.kv_store(piece(p, layer, i, p->position / 64), dim, p->position % 64, p->k + i * dim,
-                              p->v + i * dim) == 0);
+        store(p, layer, i, p->k + i * dim, p->v + i * dim);
     }
 }
 
@@ -167,12 +179,16 @@ static void attend_head(struct plain *p, uint32_t layer, uint32_t head, float *o
 
     for (uint32_t range = lo / 512; range <= p->position / 512; range++) {
         uint32_t first = (uint32_t)max_u64(lo, range * 512), last = (uint32_t)min_u64(p->position, range * 512 + 511);
-        const uint16_t *blocks[8] = { NULL };
+        const uint16_t *halves[8] = { NULL };
+        const uint8_t *blocks[8] = { NULL };
 
         for (uint32_t b = first / 64; b <= last / 64; b++)
-            blocks[b % 8] = piece(p, layer, kv_head, b);
+            halves[b % 8] = (const void *)(blocks[b % 8] = piece(p, layer, kv_head, b));
         q = (struct kernel_query){ .q = p->q + head * dim, .o = o_r, .lo = first, .hi = last };
-        p->ref.attend(&q, 1, blocks, dim, 0);
+        if (p->in->kv->format == KV_Q8)
+            p->ref.attend_q8(&q, 1, blocks, dim, 0, p->wide_mask & 1u << ACT_QKV ? 2 : 1);
+        else
+            p->ref.attend(&q, 1, halves, dim, 0);
         if (range == lo / 512) {
             m = q.m;
             l = q.l;

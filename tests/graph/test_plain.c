@@ -31,12 +31,12 @@ static int same_bits(void *arg, uint32_t position, const float *logits, uint32_t
     return 0;
 }
 
-static void compare(const char *architecture, const char *setting, const char *activations, uint32_t tokens,
-                    uint32_t chunk)
+static void compare_kv(enum kv_format kv, const char *architecture, const char *setting, const char *activations,
+                       uint32_t tokens, uint32_t chunk)
 {
     struct random_model_spec spec;
     struct instance_config c = { .id = "t", .threads = 2, .level = KERNEL_LEVEL_COUNT - 1, .context = tokens,
-                                 .sequences = 1, .prefill_chunk = chunk };
+                                 .sequences = 1, .prefill_chunk = chunk, .kv = kv };
     char path[64];
     struct topology *host;
     struct workers *workers = NULL;
@@ -74,6 +74,12 @@ static void compare(const char *architecture, const char *setting, const char *a
     free(ids);
 }
 
+static void compare(const char *architecture, const char *setting, const char *activations, uint32_t tokens,
+                    uint32_t chunk)
+{
+    compare_kv(KV_F16, architecture, setting, activations, tokens, chunk);
+}
+
 static void llama(void **s) { (void)s; compare("llama", NULL, "int8", 90, 40); }
 static void llama_wide(void **s) { (void)s; compare("llama", NULL, "int16", 40, 30); }
 static void llama_mixed(void **s) { (void)s; compare("llama", NULL, "int16:ffn_down,output", 40, 7); }
@@ -99,6 +105,11 @@ static void long_chunk(void **s)
     compare("llama", "type=Q8_0", "int8", 800, 800);
 }
 
+static void llama_q8(void **s) { (void)s; compare_kv(KV_Q8, "llama", NULL, "int8", 90, 40); }
+static void gemma3_q8(void **s) { (void)s; compare_kv(KV_Q8, "gemma3", NULL, "int16", 150, 64); }
+static void odd_heads_q8(void **s) { (void)s; compare_kv(KV_Q8, "llama", "head_dim=48", "int16", 40, 30); }
+static void long_context_q8(void **s) { (void)s; compare_kv(KV_Q8, "qwen3", "type=Q8_0", "int8", 1100, 64); }
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -106,6 +117,8 @@ int main(void)
         cmocka_unit_test(llama_factors), cmocka_unit_test(llama_linear), cmocka_unit_test(qwen2),
         cmocka_unit_test(qwen3), cmocka_unit_test(gemma3), cmocka_unit_test(odd_heads), cmocka_unit_test(long_context),
         cmocka_unit_test(long_chunk),
+        cmocka_unit_test(llama_q8), cmocka_unit_test(gemma3_q8), cmocka_unit_test(odd_heads_q8),
+        cmocka_unit_test(long_context_q8),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
