@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Accuracy against the float32 oracle: divergence of logits, perplexity, greedy texts, in both activation profiles."""
+"""Accuracy against the float32 oracle: divergence of logits, perplexity, greedy texts, by activations and KV format."""
 import functools
 import os
 import re
@@ -17,13 +17,16 @@ import numpy as np
 
 import oracle
 
+PROFILES = {"int8": ("--activations", "int8"), "int16": ("--activations", "int16"),
+            "int8, KV q8": ("--activations", "int8", "--kv", "q8"),
+            "int16, KV q8": ("--activations", "int16", "--kv", "q8")}
 # First tokens of the GPL that are compared, the first position that counts, bounds of the mean KL by profile.
 DIVERGENCE = {
-    "smollm2": (256, 128, {"int8": 4.0e-3, "int16": 1e-5}),
-    "gemma": (128, 64, {"int8": 1.1e-2, "int16": 1e-5}),
+    "smollm2": (256, 128, {"int8": 4.0e-3, "int16": 1e-5, "int8, KV q8": 6.5e-3, "int16, KV q8": 2.2e-3}),
+    "gemma": (128, 64, {"int8": 1.1e-2, "int16": 1e-5, "int8, KV q8": 2.2e-2, "int16, KV q8": 8e-3}),
     "qwen": (128, 64, {"int8": 5.2e-3, "int16": 1e-5}),
 }
-PERPLEXITY_WITHIN = {"int8": 0.01, "int16": 0.0005}
+PERPLEXITY_WITHIN = {"int8": 0.01, "int16": 0.0005, "int16, KV q8": 0.006}
 REGRET = {"int16": 0.05, "int8": 0.35}     # log-probability that a greedy choice may give away
 TOKENS = 24             # length of the golden continuations
 OFTEN = ["smollm2", "gemma"]
@@ -56,7 +59,7 @@ def divergence(name):
             f.write(" ".join(map(str, ids)))
         for profile in bounds:
             out = os.path.join(here, profile + ".npy")
-            tenon("logits", "-m", model(name), "--tokens-file", tokens, "--out", out, "--activations", profile)
+            tenon("logits", "-m", model(name), "--tokens-file", tokens, "--out", out, *PROFILES[profile])
             logits = np.load(out)
             assert logits.dtype == np.float32 and logits.shape[0] == count, (logits.dtype, logits.shape)
             found[profile] = oracle.compare(oracle_model(name), ids, logits, first)
@@ -79,7 +82,7 @@ def perplexity(name):
     gpl_ids(name)       # skips where the text is missing
     for profile, within in PERPLEXITY_WITHIN.items():
         out, _ = tenon("eval", "perplexity", "-m", model(name), "-f", GPL, "-c", 512, "--chunks", 8,
-                       "--activations", profile, timeout=300)
+                       *PROFILES[profile], timeout=300)
         found = float(re.findall(r"\d+\.\d+", out.decode())[0])
         print(f"  {name} {profile}: perplexity {found:.4f}, the oracle's {wanted:.4f}: {found / wanted - 1:+.3%}")
         assert abs(found / wanted - 1) <= within, f"{profile}: {found} is not within {within:.2%} of {wanted}"

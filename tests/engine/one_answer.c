@@ -291,7 +291,7 @@ static int run_all(const char *path, const struct host *host, enum kv_format kv,
     return r;
 }
 
-/* One hash for each format of keys and values, and not the same. */
+/* One hash for each format of keys and values, and not the same.  The second goes through pairs: half the time. */
 static int prove(const char *path, const struct host *host, bool full)
 {
     struct combination plain = { .at = { sizes[LEVEL] - 1, 0, 0, 0, 3, 0 } };
@@ -300,7 +300,7 @@ static int prove(const char *path, const struct host *host, bool full)
     for (unsigned kv = 0; kv < KV_FORMAT_COUNT; kv++) {
         uint32_t count = 0;
 
-        if (run_all(path, host, (enum kv_format)kv, full, &hash[kv], &count) < 0)
+        if (run_all(path, host, (enum kv_format)kv, full && kv == KV_F16, &hash[kv], &count) < 0)
             return 1;
         if (run(path, host, (enum kv_format)kv, &plain, true, &broken) < 0 || broken == hash[kv]) {
             fprintf(stderr, "a broken kernel was not noticed\n");
