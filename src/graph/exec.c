@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "src/base/clock.h"
 #include "src/graph/internal.h"
 
 /* The slice of a task set that is a worker's own. */
@@ -112,14 +113,30 @@ static void step_worker(void *arg, uint32_t worker)
 {
     struct graph *g = arg;
     struct lane lane = lane_of(g, worker);
+    struct graph_times *times = g->times && worker == 0 ? &g->times[!g->narrow] : NULL;
+    uint64_t begun = times ? clock_now_ns() : 0;
 
     for (uint32_t i = 0; i < g->phase_count; i++) {
-        if (g->phases[i].kind == PHASE_HEAD && g->head_rows == 0)
+        enum phase_kind kind = g->phases[i].kind;
+        uint64_t done = 0;
+
+        if (kind == PHASE_HEAD && g->head_rows == 0)
             break;
         run_phase(&lane, &g->phases[i], i & 1);
+        if (times)
+            done = clock_now_ns();
         workers_barrier(g->c.workers, worker);
+        if (times) {
+            times->run_ns[kind] += done - begun;
+            begun = clock_now_ns();
+            times->wait_ns[kind] += begun - done;
+        }
     }
+    if (times)
+        times->steps++;
 }
+
+void graph_time(struct graph *g, struct graph_times times[2]) { g->times = times; }
 
 static void head_worker(void *arg, uint32_t worker)
 {

@@ -56,6 +56,16 @@ void graph_head(struct graph *graph, uint32_t first);
 bool graph_holds(const struct graph *graph, uint32_t row);
 /* f32 [n_vocab] of a row that is held. */
 const float *graph_logits(const struct graph *graph, uint32_t row);
+/*
+ * Where worker 0's time goes, for a bench: in the tasks of each kind of phase, and until the other workers arrived.
+ * Nanoseconds are added to times[0] by steps of few tokens, to times[1] by those of many, from now on; NULL, as at the
+ * start: no clock is read.
+ */
+#define GRAPH_PHASE_KINDS 9u
+struct graph_times { uint64_t steps, run_ns[GRAPH_PHASE_KINDS], wait_ns[GRAPH_PHASE_KINDS]; };
+void graph_time(struct graph *graph, struct graph_times times[2]);
+/* "qkv", "attend", ... of @kind below GRAPH_PHASE_KINDS. */
+const char *graph_phase_name(uint32_t kind);
 /* The scratch memory, to be told of. */
 const struct arena *graph_arena(const struct graph *graph);
 /* Whether something of this token's was not finite: its sequence has failed, others have not. */

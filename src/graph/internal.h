@@ -36,6 +36,7 @@ enum phase_kind {
     PHASE_HEAD,                         /* logits */
     PHASE_KIND_COUNT,
 };
+_Static_assert(PHASE_KIND_COUNT == GRAPH_PHASE_KINDS, "graph.h tells how many there are");
 
 struct phase {
     enum phase_kind kind;
@@ -80,6 +81,7 @@ struct graph {
     _Atomic uint32_t *merged;           /* (token, head) of narrow attention; zero between phases */
     struct cursor_line *cursors[2];     /* [n_workers] by parity of the phase */
     struct arena *arena;                /* what the float pointers above point into */
+    struct graph_times *times;          /* [2], or NULL */
 
     /* of the step */
     struct graph_batch b;

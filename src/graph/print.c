@@ -1,6 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The graph as a person reads it: the operations of the architecture, and the phases they are fused into. */
-#include "src/graph/graph.h"
+#include "src/graph/internal.h"
+
+const char *graph_phase_name(uint32_t kind)
+{
+    static const char *const names[PHASE_KIND_COUNT] = {
+        [PHASE_EMBED] = "embed", [PHASE_QKV] = "qkv", [PHASE_ATTEND] = "attend", [PHASE_OUT] = "out",
+        [PHASE_JOIN_OUT] = "join_out", [PHASE_GATE_UP] = "gate_up", [PHASE_DOWN] = "down",
+        [PHASE_JOIN_DOWN] = "join_down", [PHASE_HEAD] = "head",
+    };
+
+    return names[kind];
+}
 
 static const char *type_name(const struct model *m, uint32_t matrix)
 {

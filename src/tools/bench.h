@@ -3,6 +3,7 @@
 
 /* The parts of tenon bench: what is asked for, measuring it with a loaded model, telling it. */
 
+#include "src/graph/graph.h"
 #include "src/tools/options.h"
 #include "src/tools/spread.h"
 
@@ -31,6 +32,7 @@ struct bench_link {
 struct bench_result {
     double prefill_tokens_per_s, decode_tokens_per_s, step_bytes, bandwidth, load_bytes_per_s, load_s;
     struct spread step;                 /* seconds in which each of --batch sequences gets a token */
+    struct graph_times times[2];        /* of all rounds of prefill and decode: steps of few tokens, of many */
     struct bench_point prefill[BENCH_POINTS_MAX], batches[BENCH_POINTS_MAX], contexts[BENCH_POINTS_MAX];
     struct bench_link *links;           /* [nodes * nodes] */
     uint32_t link_count;

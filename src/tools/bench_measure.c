@@ -163,7 +163,9 @@ static int measure_base(struct bench *b, struct error *error)
 
     for (uint32_t i = 0; r == 0 && i < b->o->repeat; i++) {
         measure_bandwidth(b);
+        graph_time(b->session->instance->graph, b->result->times);
         r = run_once(b, &run, &w, &times, error);
+        graph_time(b->session->instance->graph, NULL);
         if (r == 0) {
             keep_best(&b->result->prefill_tokens_per_s, rate((double)run.prompt * run.batch, w.prefill_ns));
             keep_best(&b->result->decode_tokens_per_s, rate(w.generated, w.decode_ns));

@@ -101,6 +101,33 @@ static void put_links(struct json *j, const struct bench_result *r)
     json_end(j, ']');
 }
 
+/* Seconds of all steps of a kind by phase: at work, and waiting for the other workers. */
+static void put_times(struct json *j, const char *name, const struct graph_times *t)
+{
+    json_key(j, name);
+    json_object(j);
+    number(j, "steps", t->steps);
+    for (uint32_t k = 0; k < GRAPH_PHASE_KINDS; k++) {
+        if (!t->run_ns[k])
+            continue;
+        json_key(j, graph_phase_name(k));
+        json_array(j);
+        json_f64(j, (double)t->run_ns[k] * 1e-9);
+        json_f64(j, (double)t->wait_ns[k] * 1e-9);
+        json_end(j, ']');
+    }
+    json_end(j, '}');
+}
+
+static void put_phases(struct json *j, const struct bench_result *r)
+{
+    json_key(j, "phases");
+    json_object(j);
+    put_times(j, "few_tokens", &r->times[0]);
+    put_times(j, "many_tokens", &r->times[1]);
+    json_end(j, '}');
+}
+
 static void put_instance(struct json *j, const struct instance_info *i)
 {
     word(j, "level", i->level);
@@ -152,6 +179,7 @@ static void put_json(const struct instance *in, const struct bench_options *o, c
     put_sweep(&j, "batches", "batch", &o->batches, r->batches);
     put_contexts(&j, in, o, r);
     put_links(&j, r);
+    put_phases(&j, r);
     pair(&j, "read_bandwidth_bytes_per_s", r->bandwidth);
     pair(&j, "load_bytes_per_s", r->load_bytes_per_s);
     pair(&j, "load_seconds", r->load_s);
@@ -181,6 +209,25 @@ static void put_added(struct buffer *out, const struct instance *in, const struc
                       added_bytes(in, o, i) * 1e-6, added_bytes(in, o, i) / r->bandwidth * 1e3);
 }
 
+/* Shares of what the steps of a kind took: phase by phase, and the waiting of them all. */
+static void put_shares(struct buffer *out, const char *what, const struct graph_times *t)
+{
+    uint64_t all = 0, wait = 0;
+
+    for (uint32_t k = 0; k < GRAPH_PHASE_KINDS; k++) {
+        all += t->run_ns[k] + t->wait_ns[k];
+        wait += t->wait_ns[k];
+    }
+    if (!all)
+        return;
+    buffer_printf(out, "%s", what);
+    for (uint32_t k = 0; k < GRAPH_PHASE_KINDS; k++)
+        if (t->run_ns[k])
+            buffer_printf(out, " %s %.1f", graph_phase_name(k), 100.0 * (double)t->run_ns[k] / (double)all);
+    buffer_printf(out, " waiting %.1f %%, %.3f ms in the graph\n", 100.0 * (double)wait / (double)all,
+                  (double)all * 1e-6 / (double)t->steps);
+}
+
 static void put_table(const struct instance *in, const struct bench_options *o, const struct bench_result *r,
                       struct buffer *out)
 {
@@ -190,6 +237,8 @@ static void put_table(const struct instance *in, const struct bench_options *o, 
                   "load     %8.2f GB/s\n",
                   r->prefill_tokens_per_s, o->prompt, r->decode_tokens_per_s, o->generate, o->batch,
                   bytes_per_s(o, r) * 1e-9, 100 * fraction(o, r), r->bandwidth * 1e-9, r->load_bytes_per_s * 1e-9);
+    put_shares(out, "steps of few tokens: ", &r->times[0]);
+    put_shares(out, "steps of many tokens:", &r->times[1]);
     for (uint32_t i = 0; i < r->link_count && r->link_count > 1; i++)
         buffer_printf(out, "node %u reads node %u %8.2f GB/s\n", r->links[i].reading_node, r->links[i].memory_node,
                       r->links[i].bytes_per_s * 1e-9);

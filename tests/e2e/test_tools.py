@@ -421,7 +421,15 @@ def bench_keys():
         assert value > 0, r
     assert r["decode"]["batch"] == 2 and r["prefill"]["tokens"] == 16 and r["level"] and r["activations"] == "int8", r
     text = tenon(*words)[0].decode()
-    assert re.search(r"^prefill .*\ndecode .*% of the read bandwidth\nread .*\nload .*\n$", text), text
+    assert re.search(r"^prefill .*\ndecode .*% of the read bandwidth\nread .*\nload .*\n"
+                    r"steps of few tokens: +embed .* waiting .* ms in the graph\n"
+                    r"steps of many tokens: .*\n$", text), text
+    few, many = r["phases"]["few_tokens"], r["phases"]["many_tokens"]
+    assert few.pop("steps") == 4 and many.pop("steps") == 1, r["phases"]
+    for phases in (few, many):
+        assert set(phases) == {"embed", "qkv", "attend", "out", "gate_up", "down", "head"}, phases
+        assert all(run > 0 and wait >= 0 for run, wait in phases.values()), phases
+    assert sum(map(sum, few.values())) <= 4 * r["decode"]["step_seconds"][2], r
 
 
 @case
