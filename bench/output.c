@@ -16,10 +16,13 @@ static size_t row_count(const struct bench *b) { return b->rows.size / sizeof(st
 
 static const char *function_of(const struct bench *b, const struct bench_row *r)
 {
+    const struct kernel_ops *ops = &b->ops[r->level];
+    const uint32_t columns = r->c.tokens * (strcmp(r->c.activations, "int16") == 0 ? 2 : 1);
+
     if (strcmp(r->c.kernel, "matmul") == 0)
         for (unsigned t = 0; t < TENSOR_TYPE_COUNT; t++)
             if (strcmp(tensor_types[t].name, r->c.type) == 0)
-                return b->ops[r->level].matmul_name[t];
+                return columns >= ops->many_columns[t] ? ops->many_name[t] : ops->matmul_name[t];
     return r->c.name;
 }
 

@@ -5,9 +5,8 @@
  * The table of kernels.  kernel_ops_init() fills it with `ref`, then every allowed level overwrites
  * what it does faster.  All levels give the same bits (NUMERICS.md): a test is a memcmp.
  *
- * Pure arithmetic: no threads, allocation, I/O or globals.  Pointers are borrowed for the call,
- * shapes stand behind every buffer, sizes are trusted (the callers have proven them).  Every thread
- * that calls a kernel has run kernel_thread_init().
+ * Pure arithmetic: no threads, allocation, I/O or globals.  Pointers are borrowed for the call, shapes stand behind
+ * every buffer, sizes are trusted (the callers have proven them).  Every caller's thread ran kernel_thread_init().
  *
  * Words: a *row group* is 16 consecutive output rows packed together; a *token* is one input vector;
  * a *column* is one int8 vector: a token has one (int8 profile) or two (int16: high, then low).
@@ -68,7 +67,8 @@ struct kernel_ops {
     enum kernel_level level;            /* the highest level that wrote into this table */
     kernel_matmul_fn *matmul[TENSOR_TYPE_COUNT];
     const char *matmul_name[TENSOR_TYPE_COUNT];     /* a sentence: "matmul_q4_k_a256_f32__avx2_16x4" */
-    kernel_matmul_fn *matmul_many[TENSOR_TYPE_COUNT];   /* another way (matmul.h), which gives the name then; or NULL */
+    kernel_matmul_fn *matmul_many[TENSOR_TYPE_COUNT];   /* another way (matmul.h), or NULL */
+    const char *many_name[TENSOR_TYPE_COUNT];
     uint32_t many_columns[TENSOR_TYPE_COUNT];       /* ... for so many columns or more; UINT32_MAX: never */
 
     /*

@@ -5,7 +5,7 @@
 
 #include "kernels/ops.h"
 
-/* Columns from which on tiles are worth their opening, until somebody measures. */
+/* Columns from which on tiles are worth their opening, where nobody has measured (src/engine/crossover.h). */
 #define AMX_COLUMNS 12u
 
 void kernel_amx_init_matmul_32(struct kernel_ops *ops);
@@ -18,5 +18,5 @@ void kernel_amx_init_limits(struct kernel_ops *ops);
     do {                                                                                                               \
         (ops)->matmul_many[type] = matmul_##name;                                                                      \
         (ops)->many_columns[type] = AMX_COLUMNS;                                                                       \
-        (ops)->matmul_name[type] = "matmul_" #name "_" format "_f32__amx_32x16";                                       \
+        (ops)->many_name[type] = "matmul_" #name "_" format "_f32__amx_32x16";                                         \
     } while (0)

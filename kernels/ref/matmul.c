@@ -155,6 +155,7 @@ void kernel_ref_init_matmul(struct kernel_ops *ops)
     for (unsigned t = 0; t < TENSOR_TYPE_COUNT; t++) {
         ops->matmul[t] = matmuls[t].fn;
         ops->matmul_many[t] = NULL;
+        ops->many_name[t] = NULL;
         ops->many_columns[t] = UINT32_MAX;
         ops->matmul_name[t] = matmuls[t].name;
     }

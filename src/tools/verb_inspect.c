@@ -29,11 +29,14 @@ static void print_name(struct span name, int width, struct buffer *out)
     buffer_printf(out, "  %-*s ", width, text);
 }
 
-/* Which kernel multiplies with it here: a matrix is what has more than one row. */
+/* Which kernel multiplies with it here, and with many columns perhaps: a matrix is what has more than one row. */
 static void print_kernel(const struct gguf_tensor *t, const struct kernel_ops *ops, struct buffer *out)
 {
-    if (t->known && t->shape[1] > 1)
-        buffer_printf(out, "  %s", ops->matmul_name[t->type]);
+    if (!t->known || t->shape[1] <= 1)
+        return;
+    buffer_printf(out, "  %s", ops->matmul_name[t->type]);
+    if (ops->matmul_many[t->type])
+        buffer_printf(out, " or %s", ops->many_name[t->type]);
 }
 
 static void print_tensor(const struct gguf_tensor *t, const struct kernel_ops *ops, struct buffer *out)

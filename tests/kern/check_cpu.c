@@ -157,7 +157,12 @@ static void check_tables(struct harness *h)
         for (unsigned t = 0; t < TENSOR_TYPE_COUNT; t++) {
             expect(h, ops->matmul[t] && is_named(ops->matmul_name[t], ops->level),
                    "level %s, type %s: no kernel or no name", kernel_level_name(ops->level), tensor_types[t].name);
+            expect(h, ops->matmul_many[t] ? is_named(ops->many_name[t], ops->level)
+                                          : !ops->many_name[t] && ops->many_columns[t] == UINT32_MAX,
+                   "level %s, type %s: another way without a name, or a name without one",
+                   kernel_level_name(ops->level), tensor_types[t].name);
             own += strstr(ops->matmul_name[t], kernel_level_name(ops->level)) != NULL;
+            own += ops->many_name[t] && strstr(ops->many_name[t], kernel_level_name(ops->level));
         }
         expect(h, own > 0, "level %s has no kernel of its own", kernel_level_name(ops->level));
         expect(h, ops->limits && ops->limits->int8(2) > 0 && ops->limits->f32(2) > 0, "level %s has no limits",
