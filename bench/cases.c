@@ -205,7 +205,7 @@ static void pack(const struct kernel_ops *ops, void *arg)
 
 static void selftest(const struct kernel_ops *ops, void *arg)
 {
-    if (kernel_selftest(ops, ALL_TYPES, ((struct pack *)arg)->work))
+    if (kernel_selftest(ops, ALL_TYPES, ((struct pack *)arg)->work, NULL))
         fprintf(stderr, "kernels: level %s fails its self-test\n", kernel_level_name(ops->level));
 }
 

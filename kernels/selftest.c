@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "kernels/invented.h"
 #include "kernels/layout.h"
 
 #define GROUPS 2u
@@ -15,13 +16,6 @@
 
 /* k by format: a last record that is half empty, and no whole vector of floats. */
 static const uint32_t test_k[ACT_FORMAT_COUNT] = { [ACT_F32] = 1100, [ACT_32] = 1248, [ACT_256] = 1280 };
-
-/* Where a block has its f16 scales, which must be finite; 255: none. */
-static const uint8_t scales_at[TENSOR_TYPE_COUNT][2] = {
-    [TENSOR_Q4_0] = { 0, 255 },   [TENSOR_Q4_1] = { 0, 2 },   [TENSOR_Q5_0] = { 0, 255 }, [TENSOR_Q5_1] = { 0, 2 },
-    [TENSOR_Q8_0] = { 0, 255 },   [TENSOR_Q2_K] = { 80, 82 }, [TENSOR_Q3_K] = { 108, 255 }, [TENSOR_Q4_K] = { 0, 2 },
-    [TENSOR_Q5_K] = { 0, 2 },     [TENSOR_Q6_K] = { 208, 255 },
-};
 
 /* One side's input and output of a matmul, at the sizes of ops.h. */
 struct side {
@@ -44,57 +38,21 @@ _Static_assert(sizeof(struct work) <= KERNEL_SELFTEST_BYTES, "KERNEL_SELFTEST_BY
 struct selftest {
     const struct kernel_ops *ops[2];    /* ref, the level */
     struct work *work;
-    uint32_t random;
+    uint32_t seed;
+    char *now;
 };
 
-static uint32_t next_random(struct selftest *t)
+/* What runs next: if it does not come back, somebody may ask. */
+static void enter(struct selftest *t, const char *name)
 {
-    t->random = t->random * 1664525u + 1013904223u;
-    return t->random >> 8;
-}
-
-/* -1 to 1, and now and then an outlier, as activations are. */
-static float next_float(struct selftest *t)
-{
-    uint32_t r = next_random(t);
-    float f = ((float)r - 0x1p23f) * 0x1p-23f;
-    return r % 61 == 0 ? 40.0f * f : f;
-}
-
-static void fill_floats(struct selftest *t, float *x, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++)
-        x[i] = next_float(t);
+    const size_t n = strlen(name), kept = n < KERNEL_SELFTEST_NAME ? n : KERNEL_SELFTEST_NAME - 1;
+    if (!t->now)
+        return;
+    memcpy(t->now, name, kept);
+    t->now[kept] = '\0';
 }
 
 /* --- matmuls --- */
-
-/* Any bytes are a block, but for its scales: their exponent loses a bit, so that none is infinite. */
-static void fill_row_group(struct selftest *t, enum tensor_type type, uint32_t k)
-{
-    const struct tensor_type_info *info = &tensor_types[type];
-    const uint32_t bytes = ROWS * (k / info->block_values) * info->block_bytes;
-    uint8_t *rows = t->work->rows;
-    for (uint32_t i = 0; i < bytes; i++)
-        rows[i] = (uint8_t)next_random(t);
-    for (uint32_t at = 0; at < bytes; at += info->block_bytes) {
-        if (info->act == ACT_F32)
-            rows[at + info->block_bytes - 1] &= 0xbf;
-        for (uint32_t i = 0; i < 2 && info->act != ACT_F32; i++)
-            if (scales_at[type][i] != 255)
-                rows[at + scales_at[type][i] + 1] &= 0xbf;
-    }
-}
-
-static void pack_groups(struct selftest *t, enum tensor_type type, uint32_t k)
-{
-    const struct tensor_type_info *info = &tensor_types[type];
-    const size_t row_bytes = (size_t)(k / info->block_values) * info->block_bytes;
-    for (uint32_t g = 0; g < GROUPS; g++) {
-        fill_row_group(t, type, k);
-        kernel_pack_group(type, t->work->rows, row_bytes, ROWS, k, t->work->packed + g * kernel_group_bytes(type, k));
-    }
-}
 
 static struct kernel_act act_of(struct selftest *t, int side, enum act_format format, uint32_t columns)
 {
@@ -111,54 +69,58 @@ static struct kernel_act act_of(struct selftest *t, int side, enum act_format fo
     return x;
 }
 
-static void quantise(const struct kernel_ops *ops, const struct kernel_act *x, const float *v)
-{
-    for (uint32_t token = 0; token < TOKENS; token++)
-        for (uint32_t k = 0; k < x->k; k += KERNEL_BLOCK)
-            ops->quantise(v + token * x->k + k, NULL, x->k - k < KERNEL_BLOCK ? x->k - k : KERNEL_BLOCK, x, token, k);
-}
-
 /* Both profiles' integers, scales and sums. */
 static int quantises(struct selftest *t, const struct kernel_act x[2])
 {
     const size_t values = (size_t)TOKENS * x->k, all = values * x->columns;
     memset(t->work->side, 0, sizeof t->work->side);
-    quantise(t->ops[0], &x[0], t->work->x);
-    quantise(t->ops[1], &x[1], t->work->x);
+    enter(t, "quantise");
+    kernel_invent_act(t->ops[0], t->work->x, TOKENS, &x[0]);
+    kernel_invent_act(t->ops[1], t->work->x, TOKENS, &x[1]);
     return memcmp(x[0].q, x[1].q, all) == 0 && memcmp(x[0].s32, x[1].s32, all / 32 * sizeof *x->s32) == 0 &&
            memcmp(x[0].d, x[1].d, values / (x->format == ACT_32 ? 32 : 256) * sizeof *x->d) == 0 &&
            (!x->s16 || memcmp(x[0].s16, x[1].s16, all / 16 * sizeof *x->s16) == 0);
 }
 
 /* One token and many run different code, many perhaps in two ways, and give the same bits. */
-static int multiplies(struct selftest *t, enum tensor_type type, const struct kernel_act *x)
+static const char *test_products(struct selftest *t, enum tensor_type type, const struct kernel_act *x)
 {
+    const struct kernel_ops *ops = t->ops[1];
+    const struct {
+        kernel_matmul_fn *fn;
+        const char *name;
+        uint32_t tokens;
+    } ways[] = { { ops->matmul[type], ops->matmul_name[type], TOKENS },
+                 { ops->matmul[type], ops->matmul_name[type], 1 },
+                 { ops->matmul_many[type], ops->many_name[type], TOKENS },
+                 { ops->matmul_many[type], ops->many_name[type], 1 } };
     const size_t stride = GROUPS * ROWS;
     float *right = t->work->side[0].y[0], *y = t->work->side[1].y[0];
+    enter(t, ways[0].name);
     t->ops[0]->matmul[type](t->work->packed, GROUPS, x, 0, TOKENS, right, stride);
-    for (unsigned i = 0; i < (t->ops[1]->matmul_many[type] ? 2 : 1); i++) {
-        (i ? t->ops[1]->matmul_many : t->ops[1]->matmul)[type](t->work->packed, GROUPS, x, 0, TOKENS, y, stride);
-        if (memcmp(right, y, TOKENS * stride * sizeof *y) != 0)
-            return 0;
+    for (unsigned i = 0; i < sizeof ways / sizeof *ways && ways[i].fn; i++) {
         memset(y, 0xff, TOKENS * stride * sizeof *y);
+        enter(t, ways[i].name);
+        ways[i].fn(t->work->packed, GROUPS, x, 0, ways[i].tokens, y, stride);
+        if (memcmp(right, y, ways[i].tokens * stride * sizeof *y) != 0)
+            return ways[i].name;
     }
-    t->ops[1]->matmul[type](t->work->packed, GROUPS, x, 0, 1, y, stride);
-    return memcmp(right, y, stride * sizeof *y) == 0;
+    return NULL;
 }
 
 static const char *test_matmul(struct selftest *t, enum tensor_type type)
 {
     const enum act_format format = tensor_types[type].act;
-    pack_groups(t, type, test_k[format]);
-    fill_floats(t, t->work->x, TOKENS * test_k[format]);
-    for (uint32_t columns = 1; columns <= (format == ACT_F32 ? 1u : 2u); columns++) {
+    const char *wrong = NULL;
+    kernel_invent_groups(&t->seed, type, test_k[format], GROUPS, t->work->rows, t->work->packed);
+    kernel_invent_floats(&t->seed, t->work->x, TOKENS * test_k[format]);
+    for (uint32_t columns = 1; columns <= (format == ACT_F32 ? 1u : 2u) && !wrong; columns++) {
         struct kernel_act x[2] = { act_of(t, 0, format, columns), act_of(t, 1, format, columns) };
         if (format != ACT_F32 && !quantises(t, x))
             return "quantise";
-        if (!multiplies(t, type, &x[0]))
-            return t->ops[1]->matmul_name[type];
+        wrong = test_products(t, type, &x[0]);
     }
-    return NULL;
+    return wrong;
 }
 
 /* --- vectors --- */
@@ -169,6 +131,7 @@ struct vectors {
 
 #define BOTH(v, name, ...)                                                                                             \
     do {                                                                                                               \
+        enter(t, #name);                                                                                               \
         memcpy((v)->out[0][0], (v)->in[2], sizeof (v)->in[2]);                                                         \
         memcpy((v)->out[1][0], (v)->in[2], sizeof (v)->in[2]);                                                         \
         for (int side = 0; side < 2; side++) {                                                                         \
@@ -185,7 +148,8 @@ static const char *test_vectors(struct selftest *t)
     float *a = v->in[0], *b = v->in[1];
     memset(v, 0, sizeof *v);
     for (int i = 0; i < 3; i++)
-        fill_floats(t, v->in[i], VECTOR);
+        kernel_invent_floats(&t->seed, v->in[i], VECTOR);
+    enter(t, "sumsq");
     if (t->ops[0]->sumsq(a, VECTOR) != t->ops[1]->sumsq(a, VECTOR))
         return "sumsq";
     BOTH(v, epilogue, y, VECTOR, 1, 0.7f, b);
@@ -240,9 +204,10 @@ static const char *test_attention(struct selftest *t)
     struct attention a;
     float k[HEAD_DIM], v[HEAD_DIM];
     memset(t->work->kv, 0, sizeof t->work->kv);
+    enter(t, "kv_store");
     for (uint32_t p = 0; p < POSITIONS; p++) {
-        fill_floats(t, k, HEAD_DIM);
-        fill_floats(t, v, HEAD_DIM);
+        kernel_invent_floats(&t->seed, k, HEAD_DIM);
+        kernel_invent_floats(&t->seed, v, HEAD_DIM);
         for (int side = 0; side < 2; side++)
             t->ops[side]->kv_store(t->work->kv[side][p / KERNEL_KV_BLOCK], HEAD_DIM, p % KERNEL_KV_BLOCK, k, v);
     }
@@ -250,8 +215,9 @@ static const char *test_attention(struct selftest *t)
         return "kv_store";
     for (uint32_t b = 0; b < BLOCKS; b++)
         blocks[b] = t->work->kv[0][b];
+    enter(t, "attend");
     for (int capped = 0; capped < 2; capped++) {
-        fill_floats(t, a.q[0], QUERIES * HEAD_DIM);
+        kernel_invent_floats(&t->seed, a.q[0], QUERIES * HEAD_DIM);
         for (int side = 0; side < 2; side++)
             attend(t->ops[side], blocks, capped ? 3.0f : 0.0f, &a, side);
         if (!same_attention(&a))
@@ -297,11 +263,12 @@ static const char *test_attention_q8(struct selftest *t)
 
 /* --- the whole --- */
 
-const char *kernel_selftest(const struct kernel_ops *ops, uint32_t types, void *work)
+const char *kernel_selftest(const struct kernel_ops *ops, uint32_t types, void *work,
+                            char now[KERNEL_SELFTEST_NAME])
 {
     struct kernel_ops ref;
     kernel_ops_init(&ref, KERNEL_REF);
-    struct selftest t = { .ops = { &ref, ops }, .work = work, .random = 1 };
+    struct selftest t = { .ops = { &ref, ops }, .work = work, .seed = 1, .now = now };
     const char *wrong = test_vectors(&t);
     if (!wrong)
         wrong = test_attention(&t);

@@ -14,13 +14,13 @@ struct level_request {
 
 struct level_choice {
     struct kernel_ops ops;
-    uint32_t failed;            /* levels whose self-test found a difference from ref */
+    uint32_t failed;            /* levels whose self-test found a difference from ref, or did not survive */
     char note[256];             /* which and where, or empty */
 };
 
 /*
- * The highest level up to request->highest that this CPU has and whose kernels pass their self-test; it takes some
- * milliseconds.  -ENOTSUP where a required one is not to be had, -ENOMEM.  On the thread that will compute, after
- * kernel_thread_init().
+ * The highest level up to request->highest that this CPU has and whose kernels pass their self-test, in a child process
+ * that they may end; it takes some milliseconds.  -ENOTSUP where a required one is not to be had, -ENOMEM.  On the
+ * thread that will compute, after kernel_thread_init().
  */
 must_check int level_choose(const struct level_request *request, struct level_choice *ret_choice, struct error *error);

@@ -100,9 +100,14 @@ static void attend_q8(struct kernel_query *queries, uint32_t n, const uint8_t *c
 /* @ops is broken: found, and called so. */
 static void expect_found(struct harness *h, const struct kernel_ops *ops, const char *name, void *work)
 {
-    const char *found = kernel_selftest(ops, ALL_TYPES, work);
+    char now[KERNEL_SELFTEST_NAME + 1] = "";
+    now[KERNEL_SELFTEST_NAME] = '!';
+    const char *found = kernel_selftest(ops, ALL_TYPES, work, now);
     expect(h, found && strcmp(found, name) == 0, "level %s: a broken %s was found as %s",
            kernel_level_name(ops->level), name, found ? found : "nothing");
+    expect(h, strcmp(now, name) == 0, "level %s: %.64s ran when %s was found", kernel_level_name(ops->level), now,
+           name);
+    expect(h, now[KERNEL_SELFTEST_NAME] == '!', "a name is longer than its room");
 }
 
 static void check_broken_matmuls(struct harness *h, void *work)
@@ -117,11 +122,15 @@ static void check_broken_matmuls(struct harness *h, void *work)
             struct kernel_ops ops = right;
             ops.matmul[t] = broken[i];
             expect_found(h, &ops, ops.matmul_name[t], work);
-            expect(h, kernel_selftest(&ops, ALL_TYPES & ~(1u << t), work) == NULL, "a type that is not asked for");
+            expect(h, kernel_selftest(&ops, ALL_TYPES & ~(1u << t), work, NULL) == NULL, "a type not asked for");
         }
-        struct kernel_ops ops = right;
-        ops.matmul_many[t] = matmul_many;
-        expect_found(h, &ops, ops.matmul_name[t], work);
+        kernel_matmul_fn *const broken_ways[] = { matmul_many, matmul_one };
+        for (unsigned i = 0; i < 2; i++) {
+            struct kernel_ops ops = right;
+            ops.matmul_many[t] = broken_ways[i];
+            ops.many_name[t] = "the_other_way";
+            expect_found(h, &ops, "the_other_way", work);
+        }
     }
 }
 
@@ -162,7 +171,7 @@ void check_selftest(struct harness *h)
         if (l == 0 && h->level_count > 0)
             continue;                   /* ref is slow: broken only where there is no other */
         right = l ? h->levels[l - 1] : h->ref;
-        const char *wrong = kernel_selftest(&right, ALL_TYPES, work);
+        const char *wrong = kernel_selftest(&right, ALL_TYPES, work, NULL);
         expect(h, wrong == NULL, "level %s: the self-test finds %s wrong", kernel_level_name(right.level),
                wrong ? wrong : "");
         if (h->fast && l < h->level_count)
