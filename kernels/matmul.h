@@ -3,8 +3,8 @@
 
 /*
  * A product in the way that the number of its columns (tokens times columns of a token) asks for.  A level may have a
- * second way, which pays from ops->many_columns[type] on.  That number is a guess until somebody measures and sets it:
- * both ways give the same bits.
+ * second way, which pays from ops->many_columns[type] on.  That number is a guess until somebody measures and sets it
+ * (src/engine/crossover.h): both ways give the same bits.
  */
 
 #include "kernels/ops.h"

@@ -241,9 +241,10 @@ static const char *test_attention_q8(struct selftest *t)
     struct attention a;
     float k[HEAD_DIM], v[HEAD_DIM];
     memset(t->work->kv_q8, 0, sizeof t->work->kv_q8);
+    enter(t, "kv_store_q8");
     for (uint32_t p = 0; p < POSITIONS; p++) {
-        fill_floats(t, k, HEAD_DIM);
-        fill_floats(t, v, HEAD_DIM);
+        kernel_invent_floats(&t->seed, k, HEAD_DIM);
+        kernel_invent_floats(&t->seed, v, HEAD_DIM);
         for (int side = 0; side < 2; side++)
             t->ops[side]->kv_store_q8(t->work->kv_q8[side][p / KERNEL_KV_BLOCK], HEAD_DIM, p % KERNEL_KV_BLOCK, k, v);
     }
@@ -251,8 +252,9 @@ static const char *test_attention_q8(struct selftest *t)
         return "kv_store_q8";
     for (uint32_t b = 0; b < BLOCKS; b++)
         blocks[b] = t->work->kv_q8[0][b];
+    enter(t, "attend_q8");
     for (uint32_t columns = 1; columns <= 2; columns++) {
-        fill_floats(t, a.q[0], QUERIES * HEAD_DIM);
+        kernel_invent_floats(&t->seed, a.q[0], QUERIES * HEAD_DIM);
         for (int side = 0; side < 2; side++)
             attend_q8(t->ops[side], blocks, columns, &a, side);
         if (!same_attention(&a))

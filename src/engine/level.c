@@ -7,6 +7,7 @@
 
 #include "kernels/cpu.h"
 #include "kernels/selftest.h"
+#include "src/engine/crossover.h"
 #include "src/engine/trial.h"
 
 #define SELFTEST_LIMIT_MS 10000         /* a thousand times what it takes: no load makes it as slow */
@@ -105,6 +106,7 @@ int level_choose(const struct level_request *request, struct level_choice *ret_c
     munmap(t, sizeof(*t));
     if (r < 0)
         return r;
+    crossover_measure(&c.ops, request->types, &crossover_monotonic);
     *ret_choice = c;
     return 0;
 }

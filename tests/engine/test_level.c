@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "kernels/selftest.h"
+#include "src/engine/crossover.h"
 #include "src/engine/level.h"
 #include "src/engine/trial.h"
 
@@ -27,6 +28,8 @@ static struct {
     uint32_t failed;                    /* ... and found something, or was asked something else */
     uint32_t here;                      /* ... in this process */
 } *seen;                                /* shared with children */
+static struct kernel_ops measured;      /* the table whose crossover was measured */
+static uint32_t measurements;
 
 const char *__real_kernel_selftest(const struct kernel_ops *ops, uint32_t types, void *work, char *now);
 const char *__wrap_kernel_selftest(const struct kernel_ops *ops, uint32_t types, void *work, char *now);
@@ -34,6 +37,7 @@ enum kernel_level __real_kernel_ops_init(struct kernel_ops *ops, enum kernel_lev
 enum kernel_level __wrap_kernel_ops_init(struct kernel_ops *ops, enum kernel_level highest);
 int __real_trial_run(void (*what)(void *), void *arg, uint32_t limit_ms);
 int __wrap_trial_run(void (*what)(void *), void *arg, uint32_t limit_ms);
+void __wrap_crossover_measure(struct kernel_ops *ops, uint32_t types, const struct crossover_clock *clock);
 
 static pid_t parent;
 
@@ -70,6 +74,15 @@ int __wrap_trial_run(void (*what)(void *), void *arg, uint32_t limit_ms)
     return childless ? -EAGAIN : __real_trial_run(what, arg, limit_ms);
 }
 
+void __wrap_crossover_measure(struct kernel_ops *ops, uint32_t types, const struct crossover_clock *clock)
+{
+    assert_int_equal(types, TYPES);
+    assert_ptr_equal(clock, &crossover_monotonic);
+    measurements++;
+    measured = *ops;
+    ops->many_columns[TENSOR_Q8_0] = 99;
+}
+
 static enum kernel_level best(void)
 {
     struct kernel_ops ops;
@@ -87,7 +100,7 @@ static enum kernel_level second_best(void)
 static int reset(void **s)
 {
     (void)s;
-    broken = illegal = 0;
+    broken = illegal = measurements = 0;
     childless = false;
     memset(seen, 0, sizeof(*seen));
     return 0;
@@ -196,8 +209,21 @@ static void a_required_level_that_fails_is_an_error(void **s)
     illegal = 1u << best();
     assert_int_equal(level_choose(&q, &c, &e), -ENOTSUP);
     assert_non_null(strstr(e.text, "SIGILL"));
+    assert_int_equal(measurements, 0);
     illegal = 0;
     assert_int_equal(level_choose(&q, &c, &e), 0);
+}
+
+static void the_level_that_is_taken_is_measured(void **s)
+{
+    struct level_choice c;
+
+    (void)s;
+    broken = 1u << best();
+    c = choose();
+    assert_int_equal(measurements, 1);
+    assert_int_equal(measured.level, c.ops.level);
+    assert_int_equal(c.ops.many_columns[TENSOR_Q8_0], 99);
 }
 
 int main(void)
@@ -209,6 +235,7 @@ int main(void)
         cmocka_unit_test_setup(where_all_are_wrong_ref_computes, reset),
         cmocka_unit_test_setup(without_a_child_it_runs_here, reset),
         cmocka_unit_test_setup(a_required_level_that_fails_is_an_error, reset),
+        cmocka_unit_test_setup(the_level_that_is_taken_is_measured, reset),
     };
 
     kernel_thread_init();
