@@ -109,7 +109,7 @@ struct tenon_model_info {       /* fields that are not known yet are 0 or "" */
     const char *id, *architecture, *name, *file_types, *level, *activations, *tokenizer, *pre_tokenizer;
     const char *chat_template;  /* "" = none */
     const char *note;
-    const char *kernels;        /* by tensor type, "Q4_1 NAME; Q8_0 NAME"; "" = not told */
+    const char *kernels;        /* by tensor type, "Q4_1 NAME; Q8_0 NAME from 9 columns, else NAME"; "" = not told */
     uint32_t state, vocab_size, context, context_trained, sequences, nodes, threads;
     uint32_t bos, eos;          /* or TENON_NO_TOKEN */
     const uint32_t *end_ids;    /* all that end an answer */

@@ -26,10 +26,10 @@ static int choose_level(struct instance *in, const struct instance_config *c, st
     in->info.level = kernel_level_name(choice.ops.level);
     in->info.levels_failed = choice.failed;
     for (unsigned t = 0; t < TENSOR_TYPE_COUNT; t++)
-        if (q.types >> t & 1) {
-            in->info.kernels[in->info.kernel_count].type = tensor_types[t].name;
-            in->info.kernels[in->info.kernel_count++].name = choice.ops.matmul_name[t];
-        }
+        if (q.types >> t & 1)
+            in->info.kernels[in->info.kernel_count++] = (struct instance_kernel){
+                tensor_types[t].name, choice.ops.matmul_name[t], choice.ops.many_name[t], choice.ops.many_columns[t]
+            };
     instance_note(in, choice.note);
     return 0;
 }

@@ -43,8 +43,11 @@ struct instance_info {
     char architecture[32], name[64];
     char file_types[128];               /* "Q4_1 210, F32 61, Q8_0 1" */
     const char *level;                  /* of the kernels really used */
-    uint32_t levels_failed;             /* higher ones that computed wrong bits in their self-test */
-    struct { const char *type, *name; } kernels[TENSOR_TYPE_COUNT];     /* which multiplies with matrices of a type */
+    uint32_t levels_failed;             /* higher ones that did not pass their self-test */
+    struct instance_kernel {            /* which multiplies with matrices of a type */
+        const char *type, *name, *many_name;    /* the last one from @many_columns on, or NULL */
+        uint32_t many_columns;          /* UINT32_MAX: never */
+    } kernels[TENSOR_TYPE_COUNT];
     uint32_t kernel_count;
     char activations[64];
     const char *kv_format;              /* "f16", "q8" */

@@ -192,6 +192,27 @@ static void write_model_facts(const struct models *models, struct buffer *out)
         }
 }
 
+/* Of types that have two kernels. */
+static void write_crossovers(const struct models *models, struct buffer *out)
+{
+    family(out, METRIC_MANY_COLUMNS);
+    for (uint32_t i = 0; i < models->count; i++)
+        for (uint32_t k = 0; models->items[i].instance; k++) {
+            const struct instance_info *info = instance_info(models->items[i].instance);
+
+            if (k == info->kernel_count)
+                break;
+            if (!info->kernels[k].many_name)
+                continue;
+            begin_sample(out, METRIC_MANY_COLUMNS, "", &models->items[i]);
+            buffer_printf(out, ",type=\"%s\",kernel=\"%s\"} ", info->kernels[k].type, info->kernels[k].many_name);
+            if (info->kernels[k].many_columns == UINT32_MAX)
+                buffer_printf(out, "+Inf\n");
+            else
+                buffer_printf(out, "%u\n", info->kernels[k].many_columns);
+        }
+}
+
 static void write_kernels(const struct models *models, struct buffer *out)
 {
     family(out, METRIC_KERNEL);
@@ -204,6 +225,7 @@ static void write_kernels(const struct models *models, struct buffer *out)
             begin_sample(out, METRIC_KERNEL, "", &models->items[i]);
             buffer_printf(out, ",type=\"%s\",kernel=\"%s\"} 1\n", info->kernels[k].type, info->kernels[k].name);
         }
+    write_crossovers(models, out);
     family(out, METRIC_SELFTEST);
     for (uint32_t i = 0; i < models->count; i++)
         if (models->items[i].instance)

@@ -6,6 +6,7 @@
 
 #define TEMPLATE_MAX 49152u             /* as wire.json has it */
 #define KERNELS_MAX 2048u               /* likewise */
+#define KERNELS_SMALL 1024u             /* for clients with small frames */
 #define END_IDS_MAX 1024u
 #define END_IDS_SMALL 64u               /* for clients with small frames */
 
@@ -14,24 +15,38 @@ static struct span text_of(const char *s)
     return (struct span){ (const uint8_t *)s, strlen(s) };
 }
 
+/* "NAME", or "NAME from 9 columns, else NAME" */
+static int put_kernel(const struct instance_kernel *k, char *text, size_t size)
+{
+    if (!k->many_name)
+        return snprintf(text, size, "%s %s", k->type, k->name);
+    if (k->many_columns == UINT32_MAX)
+        return snprintf(text, size, "%s %s never, else %s", k->type, k->many_name, k->name);
+    return snprintf(text, size, "%s %s from %u column%s, else %s", k->type, k->many_name, k->many_columns,
+                    k->many_columns == 1 ? "" : "s", k->name);
+}
+
 /* "Q4_1 NAME; Q8_0 NAME" */
-static void list_kernels(const struct instance_info *info, char text[KERNELS_MAX])
+static void list_kernels(const struct instance_info *info, char *text, size_t size)
 {
     size_t n = 0;
 
     text[0] = '\0';
-    for (uint32_t k = 0; k < info->kernel_count && n < KERNELS_MAX; k++)
-        n += (size_t)snprintf(text + n, KERNELS_MAX - n, "%s%s %s", n ? "; " : "", info->kernels[k].type,
-                              info->kernels[k].name);
+    for (uint32_t k = 0; k < info->kernel_count && n < size - 2; k++) {
+        if (n)
+            n += (size_t)snprintf(text + n, size - n, "; ");
+        n += (size_t)put_kernel(&info->kernels[k], text + n, size - n);
+    }
 }
 
-static void add_instance(const struct instance *instance, struct wire_model_info_reply *m, uint32_t *end_ids,
-                         uint32_t end_capacity, struct wire_page_bytes pages[PAGE_SIZE_COUNT],
+static void add_instance(const struct instance *instance, bool small, struct wire_model_info_reply *m,
+                         uint32_t end_ids[END_IDS_MAX], struct wire_page_bytes pages[PAGE_SIZE_COUNT],
                          char kernels[KERNELS_MAX])
 {
     static const uint64_t page_bytes[PAGE_SIZE_COUNT] = { 4096, PAGE_2M_BYTES, PAGE_1G_BYTES };
     const struct instance_info *info = instance_info(instance);
     const struct vocab *vocab = instance_vocab(instance);
+    const uint32_t end_capacity = small ? END_IDS_SMALL : END_IDS_MAX;
 
     m->flags = (vocab_add_bos(vocab) ? WIRE_FLAG_MODEL_ADD_BOS : 0) |
                (vocab_add_eos(vocab) ? WIRE_FLAG_MODEL_ADD_EOS : 0) |
@@ -65,7 +80,7 @@ static void add_instance(const struct instance *instance, struct wire_model_info
         if (info->bytes_by_size[s])
             pages[m->pages.count++] = (struct wire_page_bytes){ page_bytes[s], info->bytes_by_size[s] };
     m->pages.items = pages;
-    list_kernels(info, kernels);
+    list_kernels(info, kernels, small ? KERNELS_SMALL : KERNELS_MAX);
     m->kernels = text_of(kernels);
     m->present |= WIRE_MODEL_INFO_REPLY_HAS_KERNELS;
 }
@@ -101,8 +116,7 @@ uint8_t reply_info(struct request *r, struct frame_header head, struct frame_out
     if (model->note[0])
         m.present |= WIRE_MODEL_INFO_REPLY_HAS_NOTE;
     if (model->instance) {
-        add_instance(model->instance, &m, end_ids, r->conn->max_frame < 16384 ? END_IDS_SMALL : END_IDS_MAX, pages,
-                     kernels);
+        add_instance(model->instance, r->conn->max_frame < 16384, &m, end_ids, pages, kernels);
         add_template(model->instance, r->conn->max_frame, &m);
     }
     head.flags = FRAME_END;

@@ -438,7 +438,7 @@ struct wire_model_info_reply {
     struct span template;
     struct span sha256;                 /* of the file, if known; 32 .. 32 bytes */
     struct span note;                   /* steps down, notes of the plan, or why loading failed; 0 .. 2048 bytes */
-    /* which kernel multiplies with each tensor type: Q4_1 NAME; Q8_0 NAME; 0 .. 2048 bytes */
+    /* which kernel multiplies with each tensor type: Q4_1 NAME; Q8_0 NAME from 9 columns, else NAME; 0 .. 2048 bytes */
     struct span kernels;
 };
 WIRE_MESSAGE(model_info_reply)

@@ -99,6 +99,8 @@ static void calls(void **state)
     assert_int_equal(tenon_model_info(tenon, "fake", &info, &error), 0);
     assert_true(info->adds_bos);
     assert_int_equal(info->bos, FAKE_BOS);
+    assert_string_equal(info->kernels, "F32 one; Q4_0 many from 9 columns, else few; "
+                                       "Q4_1 many from 1 column, else few; Q4_K many never, else few");
     tenon_model_info_free(info);
     assert_int_equal(tenon_model_info(tenon, "other", &info, &error), TENON_E_NOT_FOUND);
     assert_int_equal(tenon_tokenize(tenon, NULL, segments, 2, 0, &tokens, &error), 0);
@@ -114,6 +116,11 @@ static void calls(void **state)
     tenon_stats_free(stats);
     assert_int_equal(tenon_metrics(tenon, &text, &error), 0);
     assert_non_null(strstr(text->data, "# TYPE"));
+    assert_non_null(strstr(text->data, "\ntenon_kernel_info{model=\"fake\",type=\"F32\",kernel=\"one\"} 1\n"));
+    assert_non_null(strstr(text->data, "\ntenon_kernel_info{model=\"fake\",type=\"Q4_0\",kernel=\"few\"} 1\n"));
+    assert_null(strstr(text->data, "many_columns{model=\"fake\",type=\"F32\""));
+    assert_non_null(strstr(text->data, "_many_columns{model=\"fake\",type=\"Q4_0\",kernel=\"many\"} 9\n"));
+    assert_non_null(strstr(text->data, "_many_columns{model=\"fake\",type=\"Q4_K\",kernel=\"many\"} +Inf\n"));
     tenon_text_free(text);
 }
 

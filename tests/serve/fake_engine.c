@@ -162,7 +162,9 @@ int instance_load(const struct instance_config *config, struct workers **workers
         .id = config->id, .architecture = "fake", .name = "fake model", .file_types = "F32 1", .level = "ref",
         .activations = "int8", .file_bytes = 10000, .weight_bytes = 10000, .vocab_size = FAKE_VOCAB,
         .context = fake.context, .context_trained = 2 * fake.context, .sequences = fake.sequences, .nodes = 1,
-        .threads = 1, .load = *l, .note = "computes nothing",
+        .threads = 1, .load = *l, .note = "computes nothing", .kernel_count = 4,
+        .kernels = { { "F32", "one", NULL, UINT32_MAX }, { "Q4_0", "few", "many", 9 },
+                     { "Q4_1", "few", "many", 1 }, { "Q4_K", "few", "many", UINT32_MAX } },
     };
     *workers = &the_workers;
     *ret_instance = in;
