@@ -28,7 +28,8 @@ static int choose_level(struct instance *in, const struct instance_config *c, st
     for (unsigned t = 0; t < TENSOR_TYPE_COUNT; t++)
         if (q.types >> t & 1)
             in->info.kernels[in->info.kernel_count++] = (struct instance_kernel){
-                tensor_types[t].name, choice.ops.matmul_name[t], choice.ops.many_name[t], choice.ops.many_columns[t]
+                .type = tensor_types[t].name, .name = choice.ops.matmul_name[t],
+                .many_name = choice.ops.many_name[t], .many_columns = choice.ops.many_columns[t],
             };
     instance_note(in, choice.note);
     return 0;

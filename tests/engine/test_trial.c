@@ -137,8 +137,12 @@ static void a_fault_ends_the_child_alone(void **s)
 static void handlers_of_the_parent_do_not_hide_a_fault(void **s)
 {
     sigset_t all, old, after;
+    struct rlimit core;
 
     (void)s;
+    assert_int_equal(getrlimit(RLIMIT_CORE, &core), 0);
+    core.rlim_cur = core.rlim_max;              /* so that there is something to forbid */
+    assert_int_equal(setrlimit(RLIMIT_CORE, &core), 0);
     signal(SIGILL, is_handled);
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &old);
