@@ -217,6 +217,24 @@ def compare_section(compare):
     return "".join(out)
 
 
+def phases_section(sweep):
+    """Shares of worker 0's time in the graph, of the sweep that the glance tells of."""
+    phases = (sweep or {}).get("phases", {})
+    names = list(dict.fromkeys(name for p in phases.values() for name in p if name != "steps"))
+    rows = []
+    for key, what in (("few_tokens", "few tokens (decode)"), ("many_tokens", "many tokens (prefill)")):
+        found = {name: phases.get(key, {}).get(name, [0, 0]) for name in names}
+        total = sum(map(sum, found.values()))
+        if total > 0:
+            rows.append([what, f"{1e3 * total / max(1, phases[key]['steps']):.3f}",
+                         *(f"{100 * run / total:.1f} %" for run, _ in found.values()),
+                         f"{100 * sum(wait for _, wait in found.values()) / total:.1f} %"])
+    if not rows:
+        return ""
+    return ("<h2>Where the time of a step goes</h2>" + table(["steps of", "ms in the graph", *names, "waiting"], rows)
+            + '<p class="soft">Worker 0, phase by phase; waiting: until the other workers have arrived.</p>')
+
+
 def links_section(links):
     if not links:
         return ""
@@ -228,8 +246,12 @@ def links_section(links):
 
 # --- the whole ---
 
+def base_sweep(report):
+    return report["sweeps"].get("one") or next(iter(report["sweeps"].values()), None)
+
+
 def glance(report):
-    base = report["sweeps"].get("one") or next(iter(report["sweeps"].values()), None)
+    base = base_sweep(report)
     if not base:
         return ""
     d = base["decode"]
@@ -256,7 +278,8 @@ def page(report):
             f'<p class="soft">{text(model.get("name", ""))}, {text(model.get("architecture", ""))}, '
             f'{text(model.get("types", ""))}; {text(report["model_file"])}; {text(report["tenon"])}; {text(report["date"])}'
             f'{"; quick form: times say little" if report["quick"] else ""}</p>'
-            + glance(report) + links_section(base.get("links")) + sweeps_section(report["sweeps"])
+            + glance(report) + links_section(base.get("links")) + phases_section(base_sweep(report))
+            + sweeps_section(report["sweeps"])
             + compare_section(report["compare"]) + kernels_section(report["kernels"])
             + ("<h2>Left out</h2><ul>" + skipped + "</ul>" if skipped else "")
             + "<h2>Host</h2>" + table(["", ""], sorted(host.items()), words=True)

@@ -36,6 +36,8 @@ def bench(nodes=1, **more):
                      for a in range(nodes) for b in range(nodes)],
            "model": {"name": "a model", "architecture": "llama", "types": "Q4_0 1", "weight_bytes": 10 ** 8,
                      "kv_bytes": 10 ** 6},
+           "phases": {"few_tokens": {"steps": 4, "attend": [0.001, 0.0005], "head": [0.0022, 0.0003]},
+                      "many_tokens": {"steps": 0}},
            "pages": {"1g_bytes": 0, "2m_bytes": 10 ** 8, "other_bytes": 0}, "note": ""}
     out.update(more)
     return out
@@ -135,6 +137,9 @@ def page_is_whole_and_alone():
                   "memory of node 1", "Latency of a token", "not pinned", "matmul__avx2"):
         assert words in said, words
     assert "Roofline of ref" not in said
+    at = read.said.index("few tokens (decode)")     # of 4 ms: 1 + 0.5 and 2.2 + 0.3
+    assert read.said[at:at + 5] == ["few tokens (decode)", "1.000", "25.0 %", "55.0 %", "20.0 %"], read.said[at:at + 5]
+    assert "many tokens (prefill)" not in said, "no such step was taken"
     assert "prefers-color-scheme:dark" in text
 
 
@@ -159,6 +164,8 @@ def whatever_a_file_says_stays_text():
     for key in ("tenon", "date", "model_file"):
         evil[key] = EVIL
     evil["commands"] = evil["skipped"] = [EVIL]
+    for sweep in evil["sweeps"].values():
+        sweep["phases"] = {"few_tokens": {"steps": 1, EVIL: [1.0, 1.0]}}
     evil["compare"] = {EVIL: {EVIL: [bench()]}}
     for r in evil["kernels"]["kernels"]:
         r.update(type=EVIL, name=EVIL)
