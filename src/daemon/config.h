@@ -6,7 +6,7 @@
  */
 
 #include "src/engine/instance.h"
-#include "src/serve/limits.h"
+#include "src/serve/peer_limits.h"
 
 #define CONFIG_PATH "/etc/tenon/tenon.conf"
 #define CONFIG_SOCKET "/run/tenon/tenon.sock"

@@ -9,7 +9,7 @@
 #include "io/ring.h"
 #include "io/socket.h"
 #include "src/serve/bridge.h"
-#include "src/serve/limits.h"
+#include "src/serve/peer_limits.h"
 
 #define DOOR_LISTENERS_MAX 4u
 

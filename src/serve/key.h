@@ -3,7 +3,7 @@
 
 /* A request's key: its place in the table of requests, and a count that never comes back. */
 
-#include "src/serve/limits.h"
+#include "src/serve/peer_limits.h"
 
 #define KEY_SLOT_BITS 12
 

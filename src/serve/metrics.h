@@ -5,7 +5,7 @@
 
 #include "src/base/bytes.h"
 #include "src/serve/bridge.h"
-#include "src/serve/limits.h"
+#include "src/serve/peer_limits.h"
 
 #define HISTOGRAM_BUCKETS 18u
 

@@ -4,7 +4,7 @@
 /* Why a request is not granted, in the words of the protocol: what becomes its error frame. */
 
 #include "src/base/error.h"
-#include "src/serve/limits.h"
+#include "src/serve/peer_limits.h"
 
 struct refusal {
     uint32_t code;                      /* enum wire_code */

@@ -6,7 +6,7 @@
  * gone while the engine still had them.  Door thread only.
  */
 
-#include "src/serve/limits.h"
+#include "src/serve/peer_limits.h"
 
 struct user {
     uint32_t uid;
