@@ -49,7 +49,7 @@ static long arch_prctl(long what, const void *argument)
 /* Linux before 5.16 knows neither the question nor tiles. */
 static uint64_t read_permitted(void)
 {
-    uint64_t permitted;
+    uint64_t permitted = 0;
     return arch_prctl(ARCH_GET_XCOMP_PERM, &permitted) < 0 ? 0 : permitted;
 }
 

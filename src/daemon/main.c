@@ -91,7 +91,7 @@ static int by_name(struct config *config, const char *name, const char *value, s
     for (size_t i = 0; i < config_setting_count(); i++)
         if (config_setting_name(i) && strcmp(config_setting_name(i), name) == 0)
             return config_take_option(config, i, value, error);
-    check(!"a name of the table");
+    check(false);                       /* a name of the table was asked for */
     return 0;
 }
 

@@ -61,7 +61,7 @@ static int take_scalar(struct decoder *d, const struct wire_field *f, struct cur
     case WIRE_STRINGS:
         break;
     }
-    check(!"a scalar type");
+    check(false);                       /* a scalar type was asked for */
     return 0;
 }
 

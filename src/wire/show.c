@@ -105,7 +105,7 @@ static void show_scalar(struct json *j, const struct wire_field *f, const uint8_
     case WIRE_STRINGS:
         break;
     }
-    check(!"a scalar type");
+    check(false);                       /* a scalar type was asked for */
 }
 
 static void show_record(struct json *j, const struct wire_record *record, const uint8_t *value)
