@@ -154,6 +154,21 @@ static void measure_bandwidth(struct bench *b)
         keep_best(&b->result->bandwidth, bandwidth_round(b->bandwidth));
 }
 
+/*
+ * Tokens per second of the steps that @times holds from @first on.  Where none counted, the events' own rate: it is too
+ * low where one sequence decodes while others' prompts are still computed.
+ */
+static double decode_rate(const struct buffer *times, uint64_t first, uint32_t batch, const struct watch *w)
+{
+    const double *s = (const double *)(const void *)times->data;
+    uint64_t n = times->size / sizeof(*s);
+    double sum = 0;
+
+    for (uint64_t i = first; i < n; i++)
+        sum += s[i];
+    return sum > 0 ? batch * (double)(n - first) / sum : rate(w->generated, w->decode_ns);
+}
+
 static int measure_base(struct bench *b, struct error *error)
 {
     const struct run run = { .prompt = b->o->prompt, .generate = b->o->generate, .batch = b->o->batch };
@@ -162,13 +177,15 @@ static int measure_base(struct bench *b, struct error *error)
     int r = 0;
 
     for (uint32_t i = 0; r == 0 && i < b->o->repeat; i++) {
+        uint64_t first = times.size / sizeof(double);
+
         measure_bandwidth(b);
         graph_time(b->session->instance->graph, b->result->times);
         r = run_once(b, &run, &w, &times, error);
         graph_time(b->session->instance->graph, NULL);
         if (r == 0) {
             keep_best(&b->result->prefill_tokens_per_s, rate((double)run.prompt * run.batch, w.prefill_ns));
-            keep_best(&b->result->decode_tokens_per_s, rate(w.generated, w.decode_ns));
+            keep_best(&b->result->decode_tokens_per_s, decode_rate(&times, first, run.batch, &w));
         }
     }
     b->result->step = take_spread(&times);
