@@ -76,31 +76,19 @@ void bench_put_table(const struct bench *b, struct buffer *out)
     }
 }
 
-static void pair(struct json *j, const char *key, double value)
-{
-    json_key(j, key);
-    json_f64(j, value);
-}
-
-static void word(struct json *j, const char *key, const char *text)
-{
-    json_key(j, key);
-    json_text(j, text);
-}
-
 static void put_level(const struct bench *b, unsigned l, struct json *j)
 {
     const struct limits *m = &b->limits[l];
 
     json_object(j);
-    word(j, "level", kernel_level_name((enum kernel_level)l));
-    pair(j, "int8_macs_per_s", m->int8);
-    pair(j, "int8_macs_per_cycle", m->int8 / b->clock_hz);
-    pair(j, "f32_macs_per_s", m->f32);
+    json_pair_text(j, "level", kernel_level_name((enum kernel_level)l));
+    json_pair_f64(j, "int8_macs_per_s", m->int8);
+    json_pair_f64(j, "int8_macs_per_cycle", m->int8 / b->clock_hz);
+    json_pair_f64(j, "f32_macs_per_s", m->f32);
     json_key(j, "read_bytes_per_s");
     json_object(j);
     for (unsigned p = 0; p < PLACE_COUNT; p++)
-        pair(j, place_names[p], m->read[p]);
+        json_pair_f64(j, place_names[p], m->read[p]);
     json_end(j, '}');
     json_end(j, '}');
 }
@@ -108,27 +96,20 @@ static void put_level(const struct bench *b, unsigned l, struct json *j)
 static void put_row(const struct bench *b, const struct bench_row *r, struct json *j)
 {
     json_object(j);
-    word(j, "kernel", r->c.kernel);
-    word(j, "level", r->any_level ? "" : kernel_level_name(r->level));
-    word(j, "name", function_of(b, r));
-    word(j, "type", r->c.type);
-    word(j, "activations", r->c.activations);
-    json_key(j, "tokens");
-    json_u64(j, r->c.tokens);
-    json_key(j, "head_dim");
-    json_u64(j, r->c.head_dim);
-    word(j, "from", place_names[r->c.place]);
-    pair(j, "bytes", r->c.bytes);
-    pair(j, "macs", r->c.macs);
-    json_key(j, "seconds");
-    json_array(j);
-    json_f64(j, r->seconds.min);
-    json_f64(j, r->seconds.median);
-    json_f64(j, r->seconds.max);
-    json_end(j, ']');
-    pair(j, "bytes_per_s", rate(r, r->c.bytes));
-    pair(j, "macs_per_s", rate(r, r->c.macs));
-    pair(j, "of_roof", share(b, r));
+    json_pair_text(j, "kernel", r->c.kernel);
+    json_pair_text(j, "level", r->any_level ? "" : kernel_level_name(r->level));
+    json_pair_text(j, "name", function_of(b, r));
+    json_pair_text(j, "type", r->c.type);
+    json_pair_text(j, "activations", r->c.activations);
+    json_pair_u64(j, "tokens", r->c.tokens);
+    json_pair_u64(j, "head_dim", r->c.head_dim);
+    json_pair_text(j, "from", place_names[r->c.place]);
+    json_pair_f64(j, "bytes", r->c.bytes);
+    json_pair_f64(j, "macs", r->c.macs);
+    spread_put(j, "seconds", &r->seconds);
+    json_pair_f64(j, "bytes_per_s", rate(r, r->c.bytes));
+    json_pair_f64(j, "macs_per_s", rate(r, r->c.macs));
+    json_pair_f64(j, "of_roof", share(b, r));
     json_end(j, '}');
 }
 
@@ -137,8 +118,8 @@ void bench_put_json(const struct bench *b, struct buffer *out)
     struct json j = json_to(out);
 
     json_object(&j);
-    pair(&j, "clock_hz", b->clock_hz);
-    pair(&j, "memory_bytes", (double)b->memory_bytes);
+    json_pair_f64(&j, "clock_hz", b->clock_hz);
+    json_pair_f64(&j, "memory_bytes", (double)b->memory_bytes);
     json_key(&j, "levels");
     json_array(&j);
     for (unsigned l = 0; l < KERNEL_LEVEL_COUNT; l++)

@@ -117,3 +117,21 @@ void json_bool(struct json *j, bool v)
     separate(j);
     buffer_printf(j->out, "%s", v ? "true" : "false");
 }
+
+void json_pair_text(struct json *j, const char *key, const char *text)
+{
+    json_key(j, key);
+    json_text(j, text);
+}
+
+void json_pair_u64(struct json *j, const char *key, uint64_t v)
+{
+    json_key(j, key);
+    json_u64(j, v);
+}
+
+void json_pair_f64(struct json *j, const char *key, double v)
+{
+    json_key(j, key);
+    json_f64(j, v);
+}

@@ -29,3 +29,7 @@ void json_u64(struct json *j, uint64_t v);
 void json_i64(struct json *j, int64_t v);
 void json_f64(struct json *j, double v);        /* non-finite becomes null */
 void json_bool(struct json *j, bool v);
+/* A key and its value. */
+void json_pair_text(struct json *j, const char *key, const char *text);
+void json_pair_u64(struct json *j, const char *key, uint64_t v);
+void json_pair_f64(struct json *j, const char *key, double v);

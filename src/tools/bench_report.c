@@ -26,34 +26,6 @@ static double added_s(const struct bench_result *r, uint32_t i)
 
 /* --- JSON --- */
 
-static void pair(struct json *j, const char *key, double value)
-{
-    json_key(j, key);
-    json_f64(j, value);
-}
-
-static void word(struct json *j, const char *key, const char *text)
-{
-    json_key(j, key);
-    json_text(j, text);
-}
-
-static void number(struct json *j, const char *key, uint64_t value)
-{
-    json_key(j, key);
-    json_u64(j, value);
-}
-
-static void put_spread(struct json *j, const char *key, const struct spread *s)
-{
-    json_key(j, key);
-    json_array(j);
-    json_f64(j, s->min);
-    json_f64(j, s->median);
-    json_f64(j, s->max);
-    json_end(j, ']');
-}
-
 static void put_sweep(struct json *j, const char *name, const char *what, const struct bench_list *list,
                       const struct bench_point *points)
 {
@@ -61,9 +33,9 @@ static void put_sweep(struct json *j, const char *name, const char *what, const 
     json_array(j);
     for (uint32_t i = 0; i < list->count; i++) {
         json_object(j);
-        number(j, what, list->values[i]);
-        pair(j, "tokens_per_s", points[i].tokens_per_s);
-        put_spread(j, "seconds", &points[i].seconds);
+        json_pair_u64(j, what, list->values[i]);
+        json_pair_f64(j, "tokens_per_s", points[i].tokens_per_s);
+        spread_put(j, "seconds", &points[i].seconds);
         json_end(j, '}');
     }
     json_end(j, ']');
@@ -76,12 +48,12 @@ static void put_contexts(struct json *j, const struct instance *in, const struct
     json_array(j);
     for (uint32_t i = 0; i < o->contexts.count; i++) {
         json_object(j);
-        number(j, "context", o->contexts.values[i]);
-        pair(j, "tokens_per_s", r->contexts[i].tokens_per_s);
-        put_spread(j, "seconds", &r->contexts[i].seconds);
-        pair(j, "added_bytes", added_bytes(in, o, i));
-        pair(j, "added_seconds", added_s(r, i));
-        pair(j, "added_bytes_seconds", r->bandwidth > 0 ? added_bytes(in, o, i) / r->bandwidth : 0);
+        json_pair_u64(j, "context", o->contexts.values[i]);
+        json_pair_f64(j, "tokens_per_s", r->contexts[i].tokens_per_s);
+        spread_put(j, "seconds", &r->contexts[i].seconds);
+        json_pair_f64(j, "added_bytes", added_bytes(in, o, i));
+        json_pair_f64(j, "added_seconds", added_s(r, i));
+        json_pair_f64(j, "added_bytes_seconds", r->bandwidth > 0 ? added_bytes(in, o, i) / r->bandwidth : 0);
         json_end(j, '}');
     }
     json_end(j, ']');
@@ -93,9 +65,9 @@ static void put_links(struct json *j, const struct bench_result *r)
     json_array(j);
     for (uint32_t i = 0; i < r->link_count; i++) {
         json_object(j);
-        number(j, "reading_node", r->links[i].reading_node);
-        number(j, "memory_node", r->links[i].memory_node);
-        pair(j, "bytes_per_s", r->links[i].bytes_per_s);
+        json_pair_u64(j, "reading_node", r->links[i].reading_node);
+        json_pair_u64(j, "memory_node", r->links[i].memory_node);
+        json_pair_f64(j, "bytes_per_s", r->links[i].bytes_per_s);
         json_end(j, '}');
     }
     json_end(j, ']');
@@ -106,7 +78,7 @@ static void put_times(struct json *j, const char *name, const struct graph_times
 {
     json_key(j, name);
     json_object(j);
-    number(j, "steps", t->steps);
+    json_pair_u64(j, "steps", t->steps);
     for (uint32_t k = 0; k < GRAPH_PHASE_KINDS; k++) {
         if (!t->run_ns[k])
             continue;
@@ -130,28 +102,28 @@ static void put_phases(struct json *j, const struct bench_result *r)
 
 static void put_instance(struct json *j, const struct instance_info *i)
 {
-    word(j, "level", i->level);
-    word(j, "activations", i->activations);
-    word(j, "kv", i->kv_format);
-    number(j, "threads", i->threads);
-    number(j, "nodes", i->nodes);
+    json_pair_text(j, "level", i->level);
+    json_pair_text(j, "activations", i->activations);
+    json_pair_text(j, "kv", i->kv_format);
+    json_pair_u64(j, "threads", i->threads);
+    json_pair_u64(j, "nodes", i->nodes);
     json_key(j, "pinned");
     json_bool(j, i->pinned);
     json_key(j, "model");
     json_object(j);
-    word(j, "name", i->name);
-    word(j, "architecture", i->architecture);
-    word(j, "types", i->file_types);
-    number(j, "weight_bytes", i->weight_bytes);
-    number(j, "kv_bytes", i->kv_bytes);
+    json_pair_text(j, "name", i->name);
+    json_pair_text(j, "architecture", i->architecture);
+    json_pair_text(j, "types", i->file_types);
+    json_pair_u64(j, "weight_bytes", i->weight_bytes);
+    json_pair_u64(j, "kv_bytes", i->kv_bytes);
     json_end(j, '}');
     json_key(j, "pages");
     json_object(j);
-    number(j, "1g_bytes", i->bytes_by_size[PAGE_1G]);
-    number(j, "2m_bytes", i->bytes_by_size[PAGE_2M]);
-    number(j, "other_bytes", i->bytes_by_size[PAGE_4K]);
+    json_pair_u64(j, "1g_bytes", i->bytes_by_size[PAGE_1G]);
+    json_pair_u64(j, "2m_bytes", i->bytes_by_size[PAGE_2M]);
+    json_pair_u64(j, "other_bytes", i->bytes_by_size[PAGE_4K]);
     json_end(j, '}');
-    word(j, "note", i->note);
+    json_pair_text(j, "note", i->note);
 }
 
 static void put_json(const struct instance *in, const struct bench_options *o, const struct bench_result *r,
@@ -162,27 +134,27 @@ static void put_json(const struct instance *in, const struct bench_options *o, c
     json_object(&j);
     json_key(&j, "prefill");
     json_object(&j);
-    pair(&j, "tokens", o->prompt);
-    pair(&j, "tokens_per_s", r->prefill_tokens_per_s);
+    json_pair_f64(&j, "tokens", o->prompt);
+    json_pair_f64(&j, "tokens_per_s", r->prefill_tokens_per_s);
     json_end(&j, '}');
     json_key(&j, "decode");
     json_object(&j);
-    pair(&j, "tokens", o->generate);
-    pair(&j, "batch", o->batch);
-    pair(&j, "tokens_per_s", r->decode_tokens_per_s);
-    put_spread(&j, "step_seconds", &r->step);
-    pair(&j, "bytes_per_step", r->step_bytes);
-    pair(&j, "bytes_per_s", bytes_per_s(o, r));
-    pair(&j, "bandwidth_fraction", fraction(o, r));
+    json_pair_f64(&j, "tokens", o->generate);
+    json_pair_f64(&j, "batch", o->batch);
+    json_pair_f64(&j, "tokens_per_s", r->decode_tokens_per_s);
+    spread_put(&j, "step_seconds", &r->step);
+    json_pair_f64(&j, "bytes_per_step", r->step_bytes);
+    json_pair_f64(&j, "bytes_per_s", bytes_per_s(o, r));
+    json_pair_f64(&j, "bandwidth_fraction", fraction(o, r));
     json_end(&j, '}');
     put_sweep(&j, "prompts", "tokens", &o->prefill, r->prefill);
     put_sweep(&j, "batches", "batch", &o->batches, r->batches);
     put_contexts(&j, in, o, r);
     put_links(&j, r);
     put_phases(&j, r);
-    pair(&j, "read_bandwidth_bytes_per_s", r->bandwidth);
-    pair(&j, "load_bytes_per_s", r->load_bytes_per_s);
-    pair(&j, "load_seconds", r->load_s);
+    json_pair_f64(&j, "read_bandwidth_bytes_per_s", r->bandwidth);
+    json_pair_f64(&j, "load_bytes_per_s", r->load_bytes_per_s);
+    json_pair_f64(&j, "load_seconds", r->load_s);
     put_instance(&j, instance_info(in));
     json_end(&j, '}');
     buffer_put_u8(out, '\n');

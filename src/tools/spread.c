@@ -17,3 +17,13 @@ struct spread spread_of(double *values, uint32_t n)
     qsort(values, n, sizeof(*values), compare);
     return (struct spread){ values[0], (values[(n - 1) / 2] + values[n / 2]) / 2, values[n - 1] };
 }
+
+void spread_put(struct json *j, const char *key, const struct spread *s)
+{
+    json_key(j, key);
+    json_array(j);
+    json_f64(j, s->min);
+    json_f64(j, s->median);
+    json_f64(j, s->max);
+    json_end(j, ']');
+}
