@@ -17,9 +17,8 @@
 
 enum kv_format { KV_F16, KV_Q8, KV_FORMAT_COUNT };
 
-static inline size_t kernel_kv_block_bytes(uint32_t hd) { return (size_t)KERNEL_KV_BLOCK * hd * 2 * sizeof(uint16_t); }
-
 static inline size_t kernel_kv_bytes(enum kv_format format, uint32_t hd)
 {
-    return format == KV_F16 ? kernel_kv_block_bytes(hd) : KERNEL_KV_BLOCK * (2 * (size_t)hd + 2 * sizeof(float));
+    const size_t each = format == KV_F16 ? hd * sizeof(uint16_t) : hd + sizeof(float);
+    return KERNEL_KV_BLOCK * 2 * each;
 }

@@ -11,8 +11,6 @@
 
 #define AT_ONCE 4u
 
-INLINE void ints_to_bytes(uint8_t *p, ints v) { lanes_bytes(p, v); }
-
 #undef VECTORS                          /* of a row group; from here on of a block of positions */
 #include "kernels/lanes/softmax.inc"
 #include "kernels/vnni/attend_q8.inc"
@@ -89,10 +87,7 @@ static void weigh_run(struct run *t, struct online_q8 *r, uint32_t i, const floa
     for (uint32_t v = 0; v < VECTORS; v++)
         s[v] = lanes_all(r->d) * lanes_load(scales + LANES * v, LANES) * joined(t, v, i, columns);
     t->a[i] = weigh(&r->base, base, first_touched(q, base), last_touched(q, base), s, softcap);
-    if (columns == 2)
-        t->unit[i] = weigh_values(s, scales + POSITIONS, t->u[i], 2);
-    else
-        t->unit[i] = weigh_values(s, scales + POSITIONS, t->u[i], 1);
+    t->unit[i] = weigh_values(s, scales + POSITIONS, t->u[i], columns);
 }
 
 static void add_run(struct online_q8 *r, uint32_t n, const uint8_t *block, uint32_t hd, uint32_t base, float softcap,
@@ -122,9 +117,13 @@ static void add_run(struct online_q8 *r, uint32_t n, const uint8_t *block, uint3
 static void add_block_by_runs(struct online_q8 *r, uint32_t n, const uint8_t *block, uint32_t hd, uint32_t base,
                               float softcap, uint32_t columns, struct tile_config *config)
 {
-    for (uint32_t first = 0, end; first < n; first = end + (end == first)) {
+    for (uint32_t first = 0, end; first < n; first = end) {
         for (end = first; end < n && end - first < RUN && touches(r[end].base.query, base); end++)
             ;
+        if (end == first) {
+            end++;                      /* this one does not touch it */
+            continue;
+        }
         if (end - first < RUN_WORTH) {
             add_block(r + first, end - first, block, hd, base, softcap, columns);
             continue;
@@ -143,7 +142,9 @@ static void attend_q8_by_tiles(struct kernel_query *queries, uint32_t n, const u
         attend_q8(queries, n, blocks, hd, softcap, columns);
         return;
     }
-    const struct block_span span = online_q8_start_all(r, queries, n, hd, columns);
+    const struct block_span span = span_of(queries, n);
+    for (uint32_t i = 0; i < n; i++)
+        online_q8_start(&r[i], &queries[i], hd, columns);
     for (uint32_t b = span.first; b < span.end; b++)
         if (blocks[b % 8])
             add_block_by_runs(r, n, blocks[b % 8], hd, b * POSITIONS, softcap, columns, &config);

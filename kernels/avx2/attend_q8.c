@@ -3,22 +3,10 @@
 /* NUMERICS.md section 7 with keys and values in 8 bits, and their store, which every level above takes too. */
 
 #include "kernels/avx2/avx2.h"
-#include "kernels/avx2/lanes.h"
+#include "kernels/avx2/ints.h"
 
 #define AT_ONCE 2u
 #define KEY_OFFSET 0
-
-typedef __m256i ints;
-
-INLINE ints ints_load(const void *p) { return _mm256_load_si256(p); }
-INLINE ints ints_all(int32_t x) { return _mm256_set1_epi32(x); }
-INLINE ints ints_left(ints v, int by) { return _mm256_slli_epi32(v, by); }
-INLINE ints ints_right(ints v, int by) { return _mm256_srli_epi32(v, by); }
-INLINE ints ints_sum(ints a, ints b) { return _mm256_add_epi32(a, b); }
-INLINE ints ints_and(ints a, ints b) { return _mm256_and_si256(a, b); }
-INLINE ints ints_of(lanes x) { return _mm256_cvtps_epi32(x); }
-INLINE lanes lanes_of(ints v) { return _mm256_cvtepi32_ps(v); }
-INLINE void ints_to_bytes(uint8_t *p, ints v) { lanes_bytes(p, v); }
 
 INLINE ints key_form(ints k) { return k; }
 

@@ -7,8 +7,6 @@
 
 #define AT_ONCE 4u
 
-INLINE void ints_to_bytes(uint8_t *p, ints v) { lanes_bytes(p, v); }
-
 #include "kernels/lanes/softmax.inc"
 #include "kernels/vnni/attend_q8.inc"
 

@@ -3,19 +3,12 @@
 
 /* What kernels/vnni asks for: 32 bytes of integers, eight of the 16 rows of a group. */
 
-#include "kernels/avx2/lanes.h"
+#include "kernels/avx2/ints.h"
 
-typedef __m256i ints;
-
-INLINE ints ints_load(const void *p) { return _mm256_load_si256(p); }
 INLINE void ints_store(void *p, ints v) { _mm256_store_si256(p, v); }
-INLINE ints ints_all(int32_t x) { return _mm256_set1_epi32(x); }
 INLINE ints ints_bytes(int x) { return _mm256_set1_epi8((char)x); }
 INLINE ints ints_left_16(ints v, int by) { return _mm256_slli_epi16(v, by); }
 INLINE ints ints_right_16(ints v, int by) { return _mm256_srli_epi16(v, by); }
-INLINE ints ints_left(ints v, int by) { return _mm256_slli_epi32(v, by); }
-INLINE ints ints_right(ints v, int by) { return _mm256_srli_epi32(v, by); }
-INLINE ints ints_sum(ints a, ints b) { return _mm256_add_epi32(a, b); }
 INLINE ints ints_product(ints a, ints b) { return _mm256_mullo_epi32(a, b); }
 INLINE ints ints_most(ints a, ints b) { return _mm256_max_epi32(a, b); }
 INLINE int32_t ints_largest(ints v) { return (int32_t)largest_u32(v); }
@@ -39,8 +32,6 @@ INLINE ints sums_of_16(const int8_t *q)
     return _mm256_add_epi32(eights, _mm256_shuffle_epi32(eights, 0x4e));
 }
 
-INLINE lanes lanes_of(ints v) { return _mm256_cvtepi32_ps(v); }
-INLINE ints ints_of(lanes x) { return _mm256_cvtps_epi32(x); }
 INLINE lanes lanes_fma_minus(lanes a, lanes b, lanes c) { return _mm256_fnmadd_ps(a, b, c); }
 INLINE lanes lanes_read(const float *p) { return _mm256_loadu_ps(p); }
 INLINE void lanes_write(float *p, lanes v) { _mm256_storeu_ps(p, v); }

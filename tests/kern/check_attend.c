@@ -26,8 +26,8 @@ static struct cache new_cache(struct harness *h, const struct kernel_ops *ops, u
 {
     struct cache c = { .hd = hd, .k = k, .v = v };
     for (uint32_t b = 0; b < BLOCKS; b++) {
-        c.blocks[b] = guarded(h, kernel_kv_block_bytes(hd));
-        memset(c.blocks[b], 0, kernel_kv_block_bytes(hd));
+        c.blocks[b] = guarded(h, kernel_kv_bytes(KV_F16, hd));
+        memset(c.blocks[b], 0, kernel_kv_bytes(KV_F16, hd));
     }
     for (uint32_t p = 0; p < POSITIONS; p++)
         expect(h, ops->kv_store(c.blocks[p / 64], hd, p % 64, k + p * hd, v + p * hd) == 0, "kv_store refuses");
@@ -45,7 +45,8 @@ static void check_store(struct harness *h, const struct cache *ref, const struct
 {
     uint32_t hd = ref->hd;
     for (uint32_t b = 0; b < BLOCKS; b++)
-        expect_same(h, ref->blocks[b], got->blocks[b], kernel_kv_block_bytes(hd), "kv_store at %s, block %u", level, b);
+        expect_same(h, ref->blocks[b], got->blocks[b], kernel_kv_bytes(KV_F16, hd), "kv_store at %s, block %u", level,
+                    b);
     for (uint32_t p = 0; p < POSITIONS; p += 13) {
         for (uint32_t d = 0; d < hd; d++) {
             uint16_t kb = got->blocks[p / 64][((p % 64 / 16) * hd + d) * 16 + p % 16];
@@ -63,7 +64,7 @@ static void check_store(struct harness *h, const struct cache *ref, const struct
 static void check_store_refuses(struct harness *h, const struct kernel_ops *ops)
 {
     enum { HD = 48 };
-    uint16_t *block = guarded(h, kernel_kv_block_bytes(HD));
+    uint16_t *block = guarded(h, kernel_kv_bytes(KV_F16, HD));
     for (uint32_t d = 0; d < 2 * HD; d++) {
         float kv[2 * HD] = { 0 };
         kv[d] = d % 2 ? NAN : -INFINITY;
@@ -76,7 +77,7 @@ static void check_store_refuses(struct harness *h, const struct kernel_ops *ops)
 static void check_rounding(struct harness *h, const struct kernel_ops *ops)
 {
     enum { HD = 256 };
-    uint16_t *block = guarded(h, kernel_kv_block_bytes(HD));
+    uint16_t *block = guarded(h, kernel_kv_bytes(KV_F16, HD));
     for (uint32_t first = 0; first < 0x7c00; first += HD) {
         float k[HD], v[HD];
         for (uint32_t i = 0; i < HD; i++) {

@@ -99,7 +99,7 @@ static uint64_t hash_attend(struct harness *h, float softcap)
     uint16_t *block[3];
     fill_vector(h, VECTOR_ORDINARY, q, HD);
     for (uint32_t b = 0; b < 3; b++)
-        blocks[b] = block[b] = memset(guarded(h, kernel_kv_block_bytes(HD)), 0, kernel_kv_block_bytes(HD));
+        blocks[b] = block[b] = memset(guarded(h, kernel_kv_bytes(KV_F16, HD)), 0, kernel_kv_bytes(KV_F16, HD));
     for (uint32_t p = 0; p <= P; p++) {
         fill_vector(h, VECTOR_ORDINARY, kv, HD);
         expect(h, h->ref.kv_store(block[p / 64], HD, p % 64, kv, kv) == 0, "kv_store refuses");
