@@ -105,4 +105,19 @@ struct layout {
     uint32_t record_bytes;
 };
 
-extern const struct layout kernel_layouts[TENSOR_TYPE_COUNT];
+/* Here, so that sizes of records are constants for those who know the type. */
+static const struct layout kernel_layouts[TENSOR_TYPE_COUNT] = {
+    [TENSOR_F32]  = { 1, LINE },
+    [TENSOR_F16]  = { 2, LINE },
+    [TENSOR_BF16] = { 2, LINE },
+    [TENSOR_Q4_0] = { 64, sizeof(struct packed_q4_0) },
+    [TENSOR_Q4_1] = { 64, sizeof(struct packed_q4_1) },
+    [TENSOR_Q5_0] = { 64, sizeof(struct packed_q5_0) },
+    [TENSOR_Q5_1] = { 64, sizeof(struct packed_q5_1) },
+    [TENSOR_Q8_0] = { 64, sizeof(struct packed_q8_0) },
+    [TENSOR_Q2_K] = { 256, sizeof(struct packed_q2_k) },
+    [TENSOR_Q3_K] = { 256, sizeof(struct packed_q3_k) },
+    [TENSOR_Q4_K] = { 256, sizeof(struct packed_q4_k) },
+    [TENSOR_Q5_K] = { 256, sizeof(struct packed_q5_k) },
+    [TENSOR_Q6_K] = { 256, sizeof(struct packed_q6_k) },
+};

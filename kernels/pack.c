@@ -9,22 +9,6 @@
 /* One row's share of one record: two blocks of 32 (the second one zero at the end of an odd row) or one of 256. */
 typedef void put_row(const struct file_block *b, uint32_t row, uint8_t *record);
 
-const struct layout kernel_layouts[TENSOR_TYPE_COUNT] = {
-    [TENSOR_F32]  = { 1, LINE },
-    [TENSOR_F16]  = { 2, LINE },
-    [TENSOR_BF16] = { 2, LINE },
-    [TENSOR_Q4_0] = { 64, sizeof(struct packed_q4_0) },
-    [TENSOR_Q4_1] = { 64, sizeof(struct packed_q4_1) },
-    [TENSOR_Q5_0] = { 64, sizeof(struct packed_q5_0) },
-    [TENSOR_Q5_1] = { 64, sizeof(struct packed_q5_1) },
-    [TENSOR_Q8_0] = { 64, sizeof(struct packed_q8_0) },
-    [TENSOR_Q2_K] = { 256, sizeof(struct packed_q2_k) },
-    [TENSOR_Q3_K] = { 256, sizeof(struct packed_q3_k) },
-    [TENSOR_Q4_K] = { 256, sizeof(struct packed_q4_k) },
-    [TENSOR_Q5_K] = { 256, sizeof(struct packed_q5_k) },
-    [TENSOR_Q6_K] = { 256, sizeof(struct packed_q6_k) },
-};
-
 size_t kernel_group_bytes(enum tensor_type type, uint32_t k)
 {
     const struct layout *l = &kernel_layouts[type];

@@ -10,7 +10,7 @@ void kernel_avx2_init_matmul_k(struct kernel_ops *ops, unsigned traits);
 /* Any number of tokens of Q2_K, Q3_K, Q5_K, Q6_K; pays from MANY_COLUMNS on. */
 #define MANY_COLUMNS 16u
 void kernel_avx2_matmul_many(enum tensor_type type, const uint8_t *packed, uint32_t groups, const struct kernel_act *x,
-                             uint32_t token_first, uint32_t tokens, float *y, size_t y_stride, size_t ahead);
+                             uint32_t token_first, uint32_t tokens, float *y, size_t y_stride, int fetch);
 
 void kernel_avx2_init_matmul_float(struct kernel_ops *ops);
 void kernel_avx2_init_quantise(struct kernel_ops *ops);

@@ -154,7 +154,7 @@ struct walk {
     const uint8_t *record;
     struct columns x;               /* at the record's first k */
     uint32_t block;                 /* of the segment */
-    size_t ahead;                   /* bytes, or 0 */
+    uint32_t fetch;                 /* records to fetch, a bit for each */
     union segment_sums sums;
 };
 
@@ -168,12 +168,14 @@ INLINE void add_rows(const enum tensor_type type, const struct walk *w, int half
 }
 
 /* Both halves of the rows of one half of a record: 4 and 8 bits. */
-INLINE void add_half(const enum tensor_type type, const struct walk *w, int half, int tokens, int wide,
-                     __m256 s[2][TILE])
+INLINE void add_half(const enum tensor_type type, const struct walk *w, const uint8_t *next, int half, int tokens,
+                     int wide, __m256 s[2][TILE])
 {
     const int columns = wide ? 2 * tokens : tokens;
     const int8_t *q = w->x.q + 32 * half;
     __m256i pair[2][TILE], sum[2][TILE];
+    fetch_share(next, kernel_layouts[type].record_bytes, 2 * (uint32_t)half, 0, 1);
+    fetch_share(next, kernel_layouts[type].record_bytes, 2 * (uint32_t)half + 1, 0, 1);
     if (type == TENSOR_Q8_0) {
         ints_q8(((const struct packed_q8_0 *)w->record)->q[half], q, w->x.k, tokens, wide, sum);
     } else {
@@ -187,8 +189,8 @@ INLINE void add_half(const enum tensor_type type, const struct walk *w, int half
 }
 
 /* Rows 8h .. 8h+7 of a whole record or of its first half: 5 bits. */
-INLINE void add_halves_q5(const enum tensor_type type, const struct walk *w, int halves, int h, int tokens, int wide,
-                          __m256 s[TILE])
+INLINE void add_halves_q5(const enum tensor_type type, const struct walk *w, const uint8_t *next, int halves, int h,
+                          int tokens, int wide, __m256 s[TILE])
 {
     const struct packed_q5_0 *p = (const struct packed_q5_0 *)w->record;
     const int8_t *q = w->x.q;
@@ -196,6 +198,7 @@ INLINE void add_halves_q5(const enum tensor_type type, const struct walk *w, int
 #pragma GCC unroll 2
     for (int half = 0; half < halves; half++) {
         __m256i sum[TILE];
+        fetch_share(next, kernel_layouts[type].record_bytes, (uint32_t)(2 * h + half), 0, 1);
         ints_q5(p->nibbles, p->bits, half, h, q + 32 * half, w->x.k, tokens, wide, sum);
         add_rows(type, w, half, h, sum, tokens, s);
     }
@@ -205,14 +208,14 @@ INLINE void add_halves_q5(const enum tensor_type type, const struct walk *w, int
 INLINE void add_record(const enum tensor_type type, struct walk *w, int halves, int tokens, int wide,
                        __m256 s[2][TILE])
 {
-    fetch_ahead(w->record, kernel_layouts[type].record_bytes, w->ahead);
+    const uint8_t *next = fetched(w->record, w->fetch, w->block / 2);
     if (type == TENSOR_Q5_0 || type == TENSOR_Q5_1) {
         for (int h = 0, n = two(); h < n; h++)
-            add_halves_q5(type, w, halves, h, tokens, wide, s[h]);
+            add_halves_q5(type, w, next, halves, h, tokens, wide, s[h]);
     } else {
 #pragma GCC unroll 2
         for (int half = 0; half < halves; half++)
-            add_half(type, w, half, tokens, wide, s);
+            add_half(type, w, next, half, tokens, wide, s);
     }
     w->record += kernel_layouts[type].record_bytes;
     w->x.q += 64;
@@ -221,11 +224,11 @@ INLINE void add_record(const enum tensor_type type, struct walk *w, int halves, 
 }
 
 INLINE void tile_32(const enum tensor_type type, const uint8_t *packed, uint32_t groups, const struct kernel_act *act,
-                    uint32_t token, float *y, size_t y_stride, size_t ahead, const int tokens, const int wide)
+                    uint32_t token, float *y, size_t y_stride, uint32_t fetch, const int tokens, const int wide)
 {
     struct walk w;
     w.record = packed;
-    w.ahead = ahead;
+    w.fetch = fetch;
     for (uint32_t g = 0; g < groups; g++, y += ROWS) {
         w.x = columns_of(act, token);
         for (uint32_t k = 0; k < act->k; k += KERNEL_SEGMENT) {

@@ -16,8 +16,12 @@ INLINE void add_scaled(__m256i sum[TILE], const __m256i pair[TILE], __m256i scal
 
 /* --- integers of a block: sum over sub-blocks of scale times products --- */
 
+/* @next: what to fetch.  Where rows 8h .. 8h+7 are walked it is their half of it. */
+#define HALF_BYTES(type) (kernel_layouts[type].record_bytes / 2)
+
 /* Both halves of the rows. */
-INLINE void ints_q4_k(const struct packed_q4_k *p, const struct columns *x, int columns, __m256i sum[2][TILE])
+INLINE void ints_q4_k(const struct packed_q4_k *p, const uint8_t *next, const struct columns *x, int columns,
+                      __m256i sum[2][TILE])
 {
     clear(sum[0], columns);
     clear(sum[1], columns);
@@ -25,6 +29,7 @@ INLINE void ints_q4_k(const struct packed_q4_k *p, const struct columns *x, int 
 #pragma GCC unroll 2
         for (int half = 0; half < 2; half++) {
             __m256i pair[2][TILE];
+            fetch_share(next, sizeof *p, (uint32_t)part, (uint32_t)half, 2);
             nibbles_32(p->part[part].nibbles, half, x->q + 64 * part + 32 * half, x->k, columns, pair);
             for (int h = 0; h < 2; h++)
                 add_scaled(sum[h], pair[h], scale_pairs_u8(p->part[part].scales[half] + 8 * h), columns);
@@ -42,13 +47,15 @@ INLINE void add_quads(__m256i sum[TILE], const __m256i w[4], __m256i scale, cons
     }
 }
 
-INLINE void ints_q5_k(const struct packed_q5_k *p, int h, const struct columns *x, int columns, __m256i sum[TILE])
+INLINE void ints_q5_k(const struct packed_q5_k *p, const uint8_t *next, int h, const struct columns *x, int columns,
+                      __m256i sum[TILE])
 {
     clear(sum, columns);
     for (int part = 0; part < 4; part++) {
 #pragma GCC unroll 4
         for (int sub = 0; sub < 4; sub++) {
             const int half = sub / 2, first = 4 * (sub % 2);
+            fetch_share(next, HALF_BYTES(TENSOR_Q5_K), (uint32_t)part, (uint32_t)sub, 4);
             FORGET(p);
             __m256i w[4], fifth = load_line(p->part[part].bits[half], h);
 #pragma GCC unroll 4
@@ -61,12 +68,14 @@ INLINE void ints_q5_k(const struct packed_q5_k *p, int h, const struct columns *
     }
 }
 
-INLINE void ints_q2_k(const struct packed_q2_k *p, int h, const struct columns *x, int columns, __m256i sum[TILE])
+INLINE void ints_q2_k(const struct packed_q2_k *p, const uint8_t *next, int h, const struct columns *x, int columns,
+                      __m256i sum[TILE])
 {
     clear(sum, columns);
     for (int part = 0; part < 4; part++) {
 #pragma GCC unroll 4
         for (int sub = 0; sub < 4; sub++) {
+            fetch_share(next, HALF_BYTES(TENSOR_Q2_K), (uint32_t)part, (uint32_t)sub, 4);
             __m256i w[4], pairs = load_line(p->part[part].pairs[sub], h);
             __m256i scale = nibble(scale_pairs_u8(p->part[part].scales[sub] + 8 * h), 0);
 #pragma GCC unroll 4
@@ -90,13 +99,14 @@ INLINE void start_offset(__m256i sum[TILE], const int8_t scales[16][ROWS], int h
         sum[c] = _mm256_sub_epi32(_mm256_setzero_si256(), _mm256_slli_epi32(sum[c], log2_offset));
 }
 
-INLINE void ints_q3_k(const struct packed_q3_k *p, const int8_t scales[16][ROWS], int h, const struct columns *x,
-                      int columns, __m256i sum[TILE])
+INLINE void ints_q3_k(const struct packed_q3_k *p, const uint8_t *next, const int8_t scales[16][ROWS], int h,
+                      const struct columns *x, int columns, __m256i sum[TILE])
 {
     start_offset(sum, scales, h, 2, x, columns);
     for (int part = 0; part < 4; part++) {
 #pragma GCC unroll 4
         for (int sub = 0; sub < 4; sub++) {
+            fetch_share(next, HALF_BYTES(TENSOR_Q3_K), (uint32_t)part, (uint32_t)sub, 4);
             __m256i w[4], pairs = load_line(p->part[part].pairs[sub], h);
             __m256i third = load_line(p->part[part].bits[sub / 2], h);
 #pragma GCC unroll 4
@@ -124,14 +134,15 @@ INLINE void add_quads_q6(__m256i sum[TILE], const __m256i w[4], __m256i scale, c
     }
 }
 
-INLINE void ints_q6_k(const struct packed_q6_k *p, const int8_t scales[16][ROWS], int h, const struct columns *x,
-                      int columns, __m256i sum[TILE])
+INLINE void ints_q6_k(const struct packed_q6_k *p, const uint8_t *next, const int8_t scales[16][ROWS], int h,
+                      const struct columns *x, int columns, __m256i sum[TILE])
 {
     start_offset(sum, scales, h, 5, x, columns);
     for (int part = 0; part < 4; part++) {
 #pragma GCC unroll 4
         for (int sub = 0; sub < 4; sub++) {
             const int half = sub / 2, first = 4 * (sub % 2);
+            fetch_share(next, HALF_BYTES(TENSOR_Q6_K), (uint32_t)part, (uint32_t)sub, 4);
             FORGET(p);
             __m256i w[4], pairs = load_line(p->part[part].pairs[sub], h);
 #pragma GCC unroll 4
@@ -174,8 +185,9 @@ INLINE void mins_q2_k(const struct packed_q2_k *p, int h, const struct columns *
 /* --- records --- */
 
 /* Rows 8h .. 8h+7 of one record; @at is at its first k; @scales: those of Q3_K and Q6_K. */
-INLINE void add_rows(const enum tensor_type type, const uint8_t *record, const int8_t scales[16][ROWS], int h,
-                     const struct columns *at, int tokens, int wide, __m256 s[TILE])
+INLINE void add_rows(const enum tensor_type type, const uint8_t *record, const uint8_t *next,
+                     const int8_t scales[16][ROWS], int h, const struct columns *at, int tokens, int wide,
+                     __m256 s[TILE])
 {
     const int columns = wide ? 2 * tokens : tokens;
     struct columns own = *at, *x = &own;
@@ -183,33 +195,33 @@ INLINE void add_rows(const enum tensor_type type, const uint8_t *record, const i
     FORGET(own.q);
     if (type == TENSOR_Q2_K) {
         const struct packed_q2_k *p = (const struct packed_q2_k *)record;
-        ints_q2_k(p, h, x, columns, sum);
+        ints_q2_k(p, next, h, x, columns, sum);
         add_joined(s, load_f16(p->d + 8 * h), x, sum, 0, tokens, wide);
         mins_q2_k(p, h, x, columns, sum);
         add_joined(s, load_f16(p->dmin + 8 * h), x, sum, 1, tokens, wide);
     } else if (type == TENSOR_Q3_K) {
         const struct packed_q3_k *p = (const struct packed_q3_k *)record;
-        ints_q3_k(p, scales, h, x, columns, sum);
+        ints_q3_k(p, next, scales, h, x, columns, sum);
         add_joined(s, load_f16(p->d + 8 * h), x, sum, 0, tokens, wide);
     } else if (type == TENSOR_Q5_K) {
         const struct packed_q5_k *p = (const struct packed_q5_k *)record;
-        ints_q5_k(p, h, x, columns, sum);
+        ints_q5_k(p, next, h, x, columns, sum);
         add_joined(s, load_f16(p->d + 8 * h), x, sum, 0, tokens, wide);
         mins_q45(p->part[0].mins, sizeof p->part[0], h, x, columns, sum);
         add_joined(s, load_f16(p->dmin + 8 * h), x, sum, 1, tokens, wide);
     } else {
         const struct packed_q6_k *p = (const struct packed_q6_k *)record;
-        ints_q6_k(p, scales, h, x, columns, sum);
+        ints_q6_k(p, next, scales, h, x, columns, sum);
         add_joined(s, load_f16(p->d + 8 * h), x, sum, 0, tokens, wide);
     }
 }
 
-INLINE void add_record_q4_k(const struct packed_q4_k *p, const struct columns *x, int tokens, int wide,
-                            __m256 s[2][TILE])
+INLINE void add_record_q4_k(const struct packed_q4_k *p, const uint8_t *next, const struct columns *x, int tokens,
+                            int wide, __m256 s[2][TILE])
 {
     const int columns = wide ? 2 * tokens : tokens;
     __m256i sum[2][TILE];
-    ints_q4_k(p, x, columns, sum);
+    ints_q4_k(p, next, x, columns, sum);
     for (int h = 0; h < 2; h++) {
         add_joined(s[h], load_f16(p->d + 8 * h), x, sum[h], 0, tokens, wide);
         mins_q45(p->part[0].mins, sizeof p->part[0], h, x, columns, sum[h]);
@@ -218,11 +230,11 @@ INLINE void add_record_q4_k(const struct packed_q4_k *p, const struct columns *x
 }
 
 /* One record of 16 rows. */
-INLINE void add_record(const enum tensor_type type, const uint8_t *record, const struct columns *x, int tokens,
-                       int wide, __m256 s[2][TILE])
+INLINE void add_record(const enum tensor_type type, const uint8_t *record, const uint8_t *next,
+                       const struct columns *x, int tokens, int wide, __m256 s[2][TILE])
 {
     if (type == TENSOR_Q4_K) {
-        add_record_q4_k((const struct packed_q4_k *)record, x, tokens, wide, s);
+        add_record_q4_k((const struct packed_q4_k *)record, next, x, tokens, wide, s);
         return;
     }
     int8_t scales[16][ROWS] __attribute__((aligned(32)));
@@ -231,11 +243,11 @@ INLINE void add_record(const enum tensor_type type, const uint8_t *record, const
     if (type == TENSOR_Q6_K)
         gather_scales_q6_k((const struct packed_q6_k *)record, scales);
     for (int h = 0, n = two(); h < n; h++)
-        add_rows(type, record, scales, h, x, tokens, wide, s[h]);
+        add_rows(type, record, next ? next + h * HALF_BYTES(type) : NULL, scales, h, x, tokens, wide, s[h]);
 }
 
 INLINE void tile_k(const enum tensor_type type, const uint8_t *packed, uint32_t groups, const struct kernel_act *act,
-                   uint32_t token, float *y, size_t y_stride, size_t ahead, const int tokens, const int wide)
+                   uint32_t token, float *y, size_t y_stride, uint32_t fetch, const int tokens, const int wide)
 {
     const uint32_t record_bytes = kernel_layouts[type].record_bytes;
     for (uint32_t g = 0; g < groups; g++, y += ROWS) {
@@ -246,8 +258,7 @@ INLINE void tile_k(const enum tensor_type type, const uint8_t *packed, uint32_t 
             for (int t = 0; t < tokens; t++)
                 s[0][t] = s[1][t] = _mm256_setzero_ps();
             for (uint32_t r = 0; r < records; r++, packed += record_bytes) {
-                fetch_ahead(packed, record_bytes, ahead);
-                add_record(type, packed, &x, tokens, wide, s);
+                add_record(type, packed, fetched(packed, fetch, r), &x, tokens, wide, s);
                 step_columns(&x, KERNEL_BLOCK);
             }
             merge_segment(s, tokens, k == 0, y, y_stride);

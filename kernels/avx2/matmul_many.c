@@ -273,9 +273,9 @@ static void group(enum tensor_type type, const uint8_t *packed, const struct ker
 }
 
 void kernel_avx2_matmul_many(enum tensor_type type, const uint8_t *packed, uint32_t groups, const struct kernel_act *x,
-                             uint32_t token_first, uint32_t tokens, float *y, size_t y_stride, size_t ahead)
+                             uint32_t token_first, uint32_t tokens, float *y, size_t y_stride, int fetch)
 {
-    (void)ahead;                        /* a record is used for long enough to fetch the next one behind it */
+    (void)fetch;                        /* a record is used for long enough to fetch the next one behind it */
     for (uint32_t g = 0; g < groups; g++, packed += kernel_group_bytes(type, x->k), y += ROWS)
         group(type, packed, x, token_first, tokens, y, y_stride);
 }

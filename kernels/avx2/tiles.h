@@ -11,10 +11,3 @@
 
 /* kernel_avx2_matmul_many() opens a record for all tokens, which pays from here on. */
 #define FEW (MANY_COLUMNS - 1)
-
-/* A prefetch does not fault, so the end of the weights needs no care. */
-INLINE void fetch_ahead(const uint8_t *record, uint32_t record_bytes, size_t ahead)
-{
-    for (uint32_t i = 0; ahead && i < record_bytes; i += LINE)
-        _mm_prefetch((const char *)record + ahead + i, _MM_HINT_T1);
-}

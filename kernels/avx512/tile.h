@@ -5,7 +5,7 @@
 
 #include "kernels/avx512/ints.h"
 
-#define TILE 4                          /* columns at most while weights are taken apart */
+#define TILE 8                          /* columns at most while weights are taken apart */
 #define COLUMNS_MAX 12                  /* columns at most in any tile */
 
 #include "kernels/vnni/tile.inc"

@@ -9,7 +9,7 @@
 #define TILES_NAME "avx512_16x12"
 #include "kernels/lanes/tiles.inc"
 
-/* Up to so many columns weights are taken apart as they are used, twice if need be; 2-bit planes make that dear. */
-#define FEW_CHEAP (2 * TILE)
-#define FEW_FIFTH_BIT (2 * TILE)
+/* Up to so many columns weights are taken apart as they are used, for all of them at once. */
+#define FEW_CHEAP TILE
+#define FEW_FIFTH_BIT TILE
 #define FEW_DEAR TILE
