@@ -48,6 +48,16 @@ static inline __attribute__((always_inline)) void fetch_share(const uint8_t *nex
         __builtin_prefetch(next + (part * lines + i) * FETCH_LINE, 0, 2);
 }
 
+/* The lines that begin within @bytes from @next on, or the one that it is in; NULL: none. */
+static inline __attribute__((always_inline)) void fetch_lines(const void *next, const size_t bytes)
+{
+    if (!next)
+        return;
+#pragma GCC unroll 8
+    for (size_t i = 0; i < bytes; i += FETCH_LINE)
+        __builtin_prefetch((const uint8_t *)next + i, 0, 2);
+}
+
 /*
  * The same where arithmetic meets its weights several times: what comes next is one run of lines, or two that are as
  * long, and each stretch of arithmetic fetches some of it.
