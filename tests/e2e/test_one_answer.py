@@ -34,6 +34,7 @@ def levels():
     return found
 
 
+KV_FORMATS = ["f16", "q8"]
 FACTORS = [levels(), [1, 2, 3], ["numa:1 core:4 pu:1", "numa:2 core:2 pu:1"], ["uring", "preadv"], [1, 7, 64, 512]]
 
 
@@ -53,11 +54,11 @@ def pairwise(factors):
 
 
 def prove(path, how, seconds):
-    out, _ = run(need_program(ONE_ANSWER), path, how, expect=None, timeout=seconds)
-    text = out.decode()
-    if text.startswith("skipped"):
-        raise Skip(text.strip())
-    assert text.startswith("one answer:"), text
+    if FACTORS[0] == ["ref"]:
+        raise Skip("this CPU has no level to compare with ref")
+    out, _ = run(need_program(ONE_ANSWER), path, how, timeout=seconds)
+    text = out.decode()             # what this CPU lacks is named before the answers, and no reason to skip them
+    assert sum(line.startswith("one answer, KV ") for line in text.splitlines()) == len(KV_FORMATS), text
     print("  " + text.strip())
 
 
